@@ -1,0 +1,311 @@
+"""An area: the cells of the map, as whole metres of a local plane.
+
+Everything that privacy rests on is in those integers: the squared distance of two cells is an exact integer
+below 2^53, so every language that has IEEE doubles derives the very same distances from the description.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial import cKDTree
+
+from crowdveil.area.blocks import Blocks
+from crowdveil.area.plane import MAX_RADIUS_M, Plane, shortening
+from crowdveil.arrays import FloatArray, IntArray, as_cells, as_floats, frozen
+from crowdveil.errors import FileFormatError, InputError
+
+MAX_CELLS = 1_000_000
+MAX_COORDINATE_M = 2**24
+"""Coordinates stay below 16,777 km, so that squared distances stay below 2^53."""
+
+OUTSIDE = -1
+"""What `locate` answers for a point in no cell."""
+
+Description = dict[str, Any]
+"""An area as JSON: strings and whole numbers only, so that its canonical text is the same everywhere."""
+
+
+@dataclass(frozen=True, eq=False)
+class Area:
+    """Cells with centres in whole metres. Make one with `Grid`, `Hexagons`, `Towers` or `from_points_km`."""
+
+    xy_m: IntArray = field(repr=False)
+    """Cell centres, metres east and north of the origin, shape (n, 2)."""
+
+    kind: ClassVar[str] = ""
+    kinds: ClassVar[dict[str, type[Area]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Area.kinds[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        xy = np.asarray(self.xy_m)
+        if xy.ndim != 2 or xy.shape[1:] != (2,) or len(xy) == 0:
+            raise InputError("centres", xy.shape, "should be a list of one or more [x, y] pairs")
+        if len(xy) > MAX_CELLS:
+            raise InputError("cells", len(xy), f"at most {MAX_CELLS:,} cells; use larger cells")
+        far = np.abs(xy).max(axis=1) > MAX_COORDINATE_M
+        if far.any():
+            cell = int(np.flatnonzero(far)[0])
+            limit = f"coordinates should stay within {MAX_COORDINATE_M // 1000:,} km of the origin"
+            raise InputError(f"centre of cell {cell} in metres", xy[cell].tolist(), limit)
+        object.__setattr__(self, "xy_m", frozen(xy.astype(np.int64)))
+        self._refuse_duplicates()
+
+    def _refuse_duplicates(self) -> None:
+        order = np.lexsort(self.xy_m.T)
+        same = (np.diff(self.xy_m[order], axis=0) == 0).all(axis=1)
+        if same.any():
+            at = int(np.flatnonzero(same)[0])
+            one, two = sorted((int(order[at]), int(order[at + 1])))
+            what = "lie on the same metre (distance 0); merge them, no policy can tell them apart"
+            raise InputError("cells", [one, two], what)
+
+    # --- making one -------------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_points_km(xy_km: ArrayLike) -> Points:
+        """Bare points of a plane in km, rounded to whole metres; no latitude and longitude."""
+        xy = as_floats("xy_km", xy_km)
+        if xy.ndim != 2 or xy.shape[1:] != (2,) or len(xy) == 0:
+            raise InputError("xy_km", xy.shape, "should have the shape (n, 2), n at least 1")
+        bad = ~np.isfinite(xy).all(axis=1)
+        if bad.any():
+            cell = int(np.flatnonzero(bad)[0])
+            raise InputError(f"xy_km[{cell}]", xy[cell].tolist(), "coordinates should be finite")
+        too_far = np.abs(xy).max(axis=1) * 1000 > MAX_COORDINATE_M
+        if too_far.any():
+            cell = int(np.flatnonzero(too_far)[0])
+            limit = f"should lie within {MAX_COORDINATE_M // 1000:,} km of the origin; is it in metres?"
+            raise InputError(f"xy_km[{cell}]", xy[cell].tolist(), limit)
+        return Points(np.rint(xy * 1000).astype(np.int64))
+
+    @staticmethod
+    def from_description(description: Mapping[str, Any]) -> Area:
+        """Rebuild an area from its description, checking the metres against the places they stand for."""
+        if not isinstance(description, Mapping):
+            raise FileFormatError("an area description should be a JSON object with a 'kind'")
+        kind = description.get("kind")
+        if kind not in Area.kinds or kind == "":
+            known = ", ".join(sorted(k for k in Area.kinds if k))
+            raise FileFormatError(f"area kind = {kind!r}: should be one of {known}")
+        try:
+            return Area.kinds[kind]._read(dict(description))
+        except KeyError as error:
+            raise FileFormatError(f"area of kind {kind}: the field {error} is missing") from None
+        except (TypeError, AttributeError, OverflowError) as error:
+            raise FileFormatError(f"area of kind {kind}: a field has the wrong type ({error})") from None
+
+    @staticmethod
+    def from_json(text: str) -> Area:
+        """Read a description written by `to_json`."""
+        return Area.from_description(parse_json(text, "area"))
+
+    @staticmethod
+    def load(path: str | Path) -> Area:
+        """Read an area from a JSON file."""
+        return Area.from_json(read_text(path))
+
+    @classmethod
+    def _read(cls, description: Description) -> Area:
+        raise NotImplementedError
+
+    # --- as a value -------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.xy_m)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Area) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def describe(self) -> Description:
+        """Return the area as a JSON object of strings and whole numbers."""
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """The canonical text: keys sorted, no spaces."""
+        return canonical_json(self.describe())
+
+    def save(self, path: str | Path) -> None:
+        """Write the area as JSON."""
+        Path(path).write_text(self.to_json() + "\n", encoding="utf-8")
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical text."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    # --- distances --------------------------------------------------------------------------------------
+
+    def distance_km(self, cell: int, other: int) -> float:
+        """Distance of two cells."""
+        return float(self.distances_km([cell], [other])[0, 0])
+
+    def distances_km(self, cells: ArrayLike, others: ArrayLike | None = None) -> FloatArray:
+        """Distances between some cells and some (or all) others, shape (cells, others).
+
+        Nothing here is remembered: whoever asks for all pairs of a large area should ask for rows at a time.
+        """
+        one = self.xy_m[as_cells("cells", cells, len(self))]
+        two = self.xy_m if others is None else self.xy_m[as_cells("others", others, len(self))]
+        dx = one[:, None, 0] - two[None, :, 0]
+        dy = one[:, None, 1] - two[None, :, 1]
+        return np.sqrt((dx * dx + dy * dy).astype(np.float64)) / 1000.0
+
+    @cached_property
+    def nearest_neighbour_km(self) -> float:
+        """Least distance of any two cells (infinite for a single one)."""
+        if len(self) == 1:
+            return float("inf")
+        distance, _ = self.tree.query(self.xy_m, k=2)
+        return float(distance[:, 1].min()) / 1000.0
+
+    @cached_property
+    def tree(self) -> cKDTree:
+        """Nearest-cell look-ups in metres of the plane."""
+        return cKDTree(self.xy_m)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """Blocks of neighbouring cells for near-linear work."""
+        return Blocks.over(self.xy_m)
+
+    # --- places on the ground ---------------------------------------------------------------------------
+
+    @property
+    def plane(self) -> Plane | None:
+        """The local plane, or None for bare points."""
+        return None
+
+    def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
+        """Cell of each point, or -1 (`OUTSIDE`) for a point in no cell. Takes and gives arrays."""
+        raise InputError("area", self.kind, "has no latitude and longitude; use a Grid, Hexagons or Towers")
+
+    def centres(self) -> tuple[FloatArray, FloatArray]:
+        """Latitude and longitude of every cell's centre."""
+        if self.plane is None:
+            raise InputError("area", self.kind, "has no latitude and longitude; use a Grid, Hexagons or Towers")
+        return self.plane.to_degrees(self.xy_m[:, 0], self.xy_m[:, 1])
+
+    @property
+    def distance_shortening(self) -> float:
+        """Bound of how much shorter than on the ground distances are (never longer, up to rounding)."""
+        if self.plane is None:
+            return 0.0
+        return shortening(float(np.sqrt((self.xy_m.astype(np.float64) ** 2).sum(axis=1).max())))
+
+    def subset(self, cells: ArrayLike) -> Area:
+        """Keep only some cells, in the order of their numbers."""
+        raise NotImplementedError
+
+    def _kept(self, cells: ArrayLike) -> IntArray:
+        kept = np.unique(as_cells("cells", cells, len(self)))
+        if len(kept) == 0:
+            raise InputError("cells", [], "keep at least one cell")
+        return kept
+
+
+@dataclass(frozen=True, eq=False)
+class Points(Area):
+    """Bare points of a plane: for studies without a map."""
+
+    kind: ClassVar[str] = "points"
+
+    def describe(self) -> Description:
+        """Return the centres alone."""
+        return {"kind": self.kind, "centres_m": self.xy_m.tolist()}
+
+    @classmethod
+    def _read(cls, description: Description) -> Points:
+        return cls(whole_numbers("centres_m", description["centres_m"], width=2))
+
+    def subset(self, cells: ArrayLike) -> Points:
+        """Keep only some points."""
+        return Points(self.xy_m[self._kept(cells)])
+
+
+# --- what the kinds share when they read and check descriptions ---------------------------------------------
+
+
+def canonical_json(value: object) -> str:
+    """JSON with sorted keys, no spaces and ASCII only: one text for one value."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def parse_json(text: str, what: str) -> Any:
+    """Parse JSON, refusing NaN and infinities, with an error that says what was being read."""
+
+    def refuse(constant: str) -> None:
+        raise FileFormatError(f"{what}: {constant} is not a number that JSON knows")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise FileFormatError(f"{what}: not JSON, or cut short ({error})") from None
+
+
+def read_text(path: str | Path) -> str:
+    """Text of a file, or an error that names the file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileFormatError(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path}: not a text file") from None
+
+
+def whole_numbers(field: str, values: object, width: int) -> IntArray:
+    """Read a JSON list of whole numbers, or of rows of `width` of them."""
+    array = np.asarray(values)
+    shape = (len(array),) if width == 1 else (len(array), width)
+    if array.dtype.kind != "i" or array.shape != shape:
+        raise FileFormatError(f"{field}: should be a list of {'rows of ' * (width > 1)}whole numbers")
+    return array.astype(np.int64)
+
+
+def whole_number(field: str, value: object, low: int, high: int) -> int:
+    """Read one whole number of a description."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise FileFormatError(f"{field} = {value!r}: should be a whole number from {low:,} to {high:,}")
+    return value
+
+
+def read_plane(description: Description) -> Plane:
+    """Read the origin of the local plane, two whole numbers of 1e-7 degrees."""
+    latitude_e7, longitude_e7 = whole_numbers("origin_e7", description["origin_e7"], width=1).tolist()
+    return Plane(latitude_e7, longitude_e7)
+
+
+def rounded_metres(plane: Plane, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
+    """Whole metres of some places, all within the plane's range of validity."""
+    x, y = plane.to_metres(latitude, longitude)
+    far = ~(np.hypot(x, y) <= MAX_RADIUS_M)
+    if far.any():
+        place = [float(np.ravel(latitude)[far][0]), float(np.ravel(longitude)[far][0])]
+        raise InputError("place", place, f"lies over {MAX_RADIUS_M / 1000:.0f} km from the middle of the area")
+    return np.rint(np.column_stack([x, y])).astype(np.int64)
+
+
+def check_metres(claimed: IntArray, derived: IntArray) -> None:
+    """Refuse centres that are not where the places they claim to stand for are (1 m of rounding allowed)."""
+    if claimed.shape != derived.shape:
+        raise FileFormatError(f"centres_m: {len(claimed)} centres for {len(derived)} places")
+    wrong = (np.abs(claimed - derived) > 1).any(axis=1)
+    if wrong.any():
+        cell = int(np.flatnonzero(wrong)[0])
+        raise FileFormatError(
+            f"centres_m[{cell}] = {claimed[cell].tolist()}: the place it stands for lies at "
+            f"{derived[cell].tolist()} m; distances derived from this description would be false"
+        )

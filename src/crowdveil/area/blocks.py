@@ -1,0 +1,88 @@
+"""Blocks of neighbouring cells, so that work over all pairs can be done for whole blocks at once.
+
+Cells are ordered by repeated halving along the longer side. Level L has 2^L blocks; block b of level L holds the
+ordered cells from b·n // 2^L to (b+1)·n // 2^L and consists of blocks 2b and 2b+1 of level L+1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdveil.arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Level:
+    """All blocks of one level: where each starts in the order, and its bounding box in metres."""
+
+    starts: IntArray
+    """First ordered position of each block, and n at the end."""
+    low_m: IntArray
+    """South-west corner of each block's box, shape (blocks, 2)."""
+    high_m: IntArray
+    """North-east corner of each block's box, shape (blocks, 2)."""
+
+    def __len__(self) -> int:
+        return len(self.low_m)
+
+    def gap_m(self, blocks: IntArray, other: Level, other_blocks: IntArray) -> FloatArray:
+        """Least distance between boxes of blocks, pair by pair: no two of their cells are closer."""
+        apart = np.maximum(
+            self.low_m[blocks] - other.high_m[other_blocks], other.low_m[other_blocks] - self.high_m[blocks]
+        )
+        apart = np.maximum(apart, 0)
+        return np.sqrt((apart * apart).sum(axis=-1).astype(np.float64))
+
+    def maxima(self, ordered_values: FloatArray) -> FloatArray:
+        """Largest value in each block, of values given in the tree's order (along the first axis)."""
+        return np.maximum.reduceat(ordered_values, self.starts[:-1], axis=0)
+
+    def minima(self, ordered_values: FloatArray) -> FloatArray:
+        """Smallest value in each block, of values given in the tree's order (along the first axis)."""
+        return np.minimum.reduceat(ordered_values, self.starts[:-1], axis=0)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """A tree of blocks over the cells of an area."""
+
+    order: IntArray
+    """Cell at each ordered position."""
+    levels: tuple[Level, ...]
+    """From one block with everything to leaves of about `leaf_cells` cells."""
+
+    @classmethod
+    def over(cls, xy_m: IntArray, leaf_cells: int = 64) -> Blocks:
+        """Halve the cells until no block has more than `leaf_cells` of them."""
+        n = len(xy_m)
+        depth = 0
+        while -(-n // 2**depth) > leaf_cells:
+            depth += 1
+        order = np.arange(n)
+        for level in range(depth):
+            starts = _starts(n, level)
+            for b in range(2**level):
+                first, middle, last = starts[b], (2 * b + 1) * n // 2 ** (level + 1), starts[b + 1]
+                part = order[first:last]
+                extent = np.ptp(xy_m[part], axis=0)
+                along = xy_m[part, int(extent[1] > extent[0])]
+                order[first:last] = part[np.argpartition(along, middle - first)]
+        ordered = xy_m[order]
+        levels = []
+        for level in range(depth + 1):
+            starts = _starts(n, level)
+            low = np.minimum.reduceat(ordered, starts[:-1], axis=0)
+            high = np.maximum.reduceat(ordered, starts[:-1], axis=0)
+            levels.append(Level(starts, low, high))
+        return cls(order, tuple(levels))
+
+    @property
+    def leaves(self) -> Level:
+        """The finest level."""
+        return self.levels[-1]
+
+
+def _starts(n: int, level: int) -> IntArray:
+    return np.arange(2**level + 1, dtype=np.int64) * n // 2**level

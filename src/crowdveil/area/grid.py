@@ -1,0 +1,158 @@
+"""Square cells of the local plane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.area.area import (
+    MAX_CELLS,
+    OUTSIDE,
+    Area,
+    Description,
+    read_plane,
+    whole_number,
+    whole_numbers,
+)
+from crowdveil.area.plane import MAX_RADIUS_M, Plane, check_degrees
+from crowdveil.arrays import FloatArray, IntArray, frozen
+from crowdveil.errors import FileFormatError, InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Grid(Area):
+    """Squares of `cell_m` metres, row by row from the south-west; some may be left out."""
+
+    origin: Plane
+    cell_m: int
+    rows: int
+    columns: int
+    first_centre_m: tuple[int, int]
+    kept: IntArray | None = field(default=None, repr=False)
+    """Numbers of the squares that are cells, when not all are."""
+
+    kind: ClassVar[str] = "grid"
+
+    @classmethod
+    def build(
+        cls,
+        origin: Plane,
+        cell_m: int,
+        rows: int,
+        columns: int,
+        first_centre_m: tuple[int, int],
+        kept: IntArray | None = None,
+    ) -> Grid:
+        """Lay out the centres: x = first + column · cell_m, y = first + row · cell_m."""
+        squares = np.arange(rows * columns, dtype=np.int64)
+        if kept is not None:
+            if len(kept) == 0 or kept.min() < 0 or kept.max() >= len(squares) or (np.diff(kept) <= 0).any():
+                raise FileFormatError("kept: should be increasing numbers of squares of this grid")
+            squares = kept
+        row, column = np.divmod(squares, columns)
+        xy_m = np.column_stack([first_centre_m[0] + column * cell_m, first_centre_m[1] + row * cell_m])
+        if np.hypot(*np.abs(xy_m).max(axis=0).astype(float)) > MAX_RADIUS_M:
+            extent = f"{columns * cell_m / 1000:.0f} x {rows * cell_m / 1000:.0f} km"
+            raise InputError("bounds", extent, f"a grid reaches at most {MAX_RADIUS_M / 1000:.0f} km from its middle")
+        return cls(xy_m, origin, cell_m, rows, columns, first_centre_m, None if kept is None else frozen(kept))
+
+    @classmethod
+    def from_bounds(cls, south: float, west: float, north: float, east: float, *, cell_km: float = 1.0) -> Grid:
+        """Cover a box of latitudes and longitudes with squares (east < west crosses the antimeridian)."""
+        plane, x, y = box_in_plane(south, west, north, east)
+        cell_m = round(cell_km * 1000) if np.isfinite(cell_km) else 0
+        if cell_m < 1 or abs(cell_km * 1000 - cell_m) > 1e-6:
+            raise InputError("cell_km", cell_km, "should be a whole number of metres, at least 0.001")
+        columns, rows = (max(1, ceil(float(np.ptp(axis)) / cell_m)) for axis in (x, y))
+        if rows * columns > MAX_CELLS:
+            raise InputError("cell_km", cell_km, f"gives {rows * columns:,} cells; at most {MAX_CELLS:,}")
+        first = tuple(
+            round((float(axis.min()) + float(axis.max()) - (count - 1) * cell_m) / 2)
+            for axis, count in ((x, columns), (y, rows))
+        )
+        return cls.build(plane, cell_m, rows, columns, (first[0], first[1]))
+
+    def describe(self) -> Description:
+        """Origin, size and counts; the centres follow."""
+        description: Description = {
+            "kind": self.kind,
+            "origin_e7": [self.origin.latitude_e7, self.origin.longitude_e7],
+            "cell_m": self.cell_m,
+            "rows": self.rows,
+            "columns": self.columns,
+            "first_centre_m": list(self.first_centre_m),
+        }
+        if self.kept is not None:
+            description["kept"] = self.kept.tolist()
+        return description
+
+    @classmethod
+    def _read(cls, description: Description) -> Grid:
+        rows = whole_number("rows", description["rows"], 1, MAX_CELLS)
+        columns = whole_number("columns", description["columns"], 1, MAX_CELLS)
+        if rows * columns > MAX_CELLS:
+            raise FileFormatError(f"rows x columns = {rows * columns:,}: at most {MAX_CELLS:,} cells")
+        x, y = whole_numbers("first_centre_m", description["first_centre_m"], width=1).tolist()
+        kept = description.get("kept")
+        return cls.build(
+            read_plane(description),
+            whole_number("cell_m", description["cell_m"], 1, 10_000_000),
+            rows,
+            columns,
+            (x, y),
+            None if kept is None else whole_numbers("kept", kept, width=1),
+        )
+
+    @property
+    def plane(self) -> Plane:
+        """The local plane the squares lie in."""
+        return self.origin
+
+    def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
+        """Square that holds each point (its south and west edges are its own), or -1."""
+        x, y = self.origin.to_metres(latitude, longitude)
+        column = np.floor((x - self.first_centre_m[0]) / self.cell_m + 0.5)
+        row = np.floor((y - self.first_centre_m[1]) / self.cell_m + 0.5)
+        inside = (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
+        square = np.where(inside, row * self.columns + column, 0).astype(np.int64)
+        return np.where(inside, self._cell_of_square[square], OUTSIDE)
+
+    @cached_property
+    def _cell_of_square(self) -> IntArray:
+        squares = self.rows * self.columns
+        if self.kept is None:
+            return np.arange(squares, dtype=np.int64)
+        cells = np.full(squares, OUTSIDE, dtype=np.int64)
+        cells[self.kept] = np.arange(len(self.kept))
+        return cells
+
+    def subset(self, cells: ArrayLike) -> Grid:
+        """Keep only some squares (say, those anyone ever visits)."""
+        kept = self._kept(cells)
+        squares = kept if self.kept is None else self.kept[kept]
+        return Grid.build(self.origin, self.cell_m, self.rows, self.columns, self.first_centre_m, squares)
+
+
+def box_in_plane(south: float, west: float, north: float, east: float) -> tuple[Plane, FloatArray, FloatArray]:
+    """Plane at the middle of a box of degrees, and points of the box's edge in it, in metres."""
+    check_degrees([south, north], [west, east])
+    if not south < north:
+        raise InputError("south", south, f"should lie south of north = {north}")
+    width = (east - west) % 360
+    if not 0 < width <= 30:
+        raise InputError("east", east, f"should lie 0 to 30 degrees east of west = {west}")
+    around = np.linspace(0, 1, 33)
+    lat = south + (north - south) * np.concatenate([around, around, 0 * around, 0 * around + 1])
+    lon = west + width * np.concatenate([0 * around, 0 * around + 1, around, around])
+    lon = (lon + 180) % 360 - 180
+    plane = Plane.around(lat, lon)
+    x, y = plane.to_metres(lat, lon)
+    if not (np.hypot(x, y) <= MAX_RADIUS_M).all():
+        box = [south, west, north, east]
+        raise InputError("bounds", box, f"should stay within {MAX_RADIUS_M / 1000:.0f} km of their middle")
+    return plane, x, y

@@ -1,0 +1,43 @@
+"""The array types of the whole project, and the few ways arrays enter it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.errors import InputError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a C-ordered private copy that refuses to be written to."""
+    copy = np.array(array, order="C", copy=True)
+    copy.setflags(write=False)
+    return copy
+
+
+def as_floats(field: str, values: ArrayLike) -> FloatArray:
+    """Read `values` as a float64 array, or say which field is not made of numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(field, values, "should be an array of numbers") from None
+
+
+def as_cells(field: str, values: ArrayLike | Sequence[int], n: int) -> IntArray:
+    """Read `values` as indices of cells 0..n-1."""
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise InputError(field, values, "cells are whole numbers")
+    outside = (array < 0) | (array >= n)
+    if outside.any():
+        raise InputError(field, int(array[outside].flat[0]), f"cells of this area are 0 to {n - 1}")
+    return array.astype(np.int64)

@@ -1,0 +1,34 @@
+"""What can go wrong, as people are told about it.
+
+    CrowdveilError            the caller can mend this; the command line prints it and exits with 2
+    ├── InputError            a value given to the library: names the field, the value and what would be right
+    ├── FileFormatError       a file that is truncated, altered or not one of ours
+    └── NotPrivateError       a report was asked from a policy that no certificate vouches for
+"""
+
+from __future__ import annotations
+
+
+class CrowdveilError(ValueError):
+    """Base of every error a caller can mend."""
+
+
+class InputError(CrowdveilError):
+    """A value that cannot be used: `field = value: what would be right`."""
+
+    def __init__(self, field: str, value: object, expected: str) -> None:
+        shown = repr(value)
+        if len(shown) > 120:
+            shown = shown[:117] + "..."
+        super().__init__(f"{field} = {shown}: {expected}")
+        self.field = field
+        self.value = value
+        self.expected = expected
+
+
+class FileFormatError(CrowdveilError):
+    """A file that cannot be read as what it claims to be."""
+
+
+class NotPrivateError(CrowdveilError):
+    """A draw from a policy without a valid certificate was refused."""

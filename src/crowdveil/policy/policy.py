@@ -1,0 +1,458 @@
+"""A policy: for every cell, whole-number weights of the symbols a phone there may send.
+
+In symbols, with cells l, symbols s and B = `bits`:
+
+    P(s | l) = weights[l, s] / 2^B,           weights[l, :].sum() = 2^B
+
+A policy made for coverage has two symbols, `hit` (selects the user) and `other`. A *completion* may refine the last
+symbol: who drew `other` draws a second time, with weights of its own that again sum to 2^B per row, so
+
+    P(c | l) = weights[l, -1] / 2^B · completion.weights[completion.row[l], c] / 2^B.
+
+The value is frozen. Its canonical form is `canonical_bytes`: a header of sorted JSON (text and whole numbers only;
+reals as the 16 hex digits of their IEEE double) followed by the weights, most significant byte first. The hash is the
+SHA-256 of that, so every language can compute it. A policy travels as JSON or as that form compressed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.area import Area
+from crowdveil.area.area import canonical_json, parse_json, whole_number, whole_numbers
+from crowdveil.arrays import FloatArray, IntArray, as_cells, as_floats, frozen
+from crowdveil.errors import FileFormatError, InputError
+
+FORMAT = "crowdveil-policy"
+VERSION = 1
+MAGIC = b"crowdveil-policy-1\n"
+DEFAULT_BITS = 53
+"""Weights of 53 bits are whole numbers that every language's double holds exactly."""
+MAX_BITS = 62
+MAX_TABLE_ENTRIES = 64_000_000
+MAX_UNPACKED_BYTES = 1 << 30
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """How `other` is refined: one of the symbols `cells`, with weights that depend on the true cell's row."""
+
+    cells: tuple[int, ...]
+    """The cell each refined symbol stands for."""
+    row: IntArray = field(repr=False)
+    """Which row of `weights` each true cell uses, shape (n,). Cells that must not be told apart share one."""
+    weights: IntArray = field(repr=False)
+    """Whole numbers, shape (rows, symbols); each row sums to 2^bits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Weights of what a phone sends, for every cell it may be in; see the module's text for the meaning."""
+
+    area: Area
+    epsilon_per_km: float
+    targets: tuple[int, ...]
+    weights: IntArray = field(repr=False)
+    """Whole numbers, shape (n, symbols); each row sums to 2^bits."""
+    symbols: tuple[str, ...] = ("hit", "other")
+    """Name of each column of `weights`: `hit`, `other`, or the number of a cell."""
+    selecting: tuple[int, ...] = (0,)
+    """The symbols whose senders are selected."""
+    bits: int = DEFAULT_BITS
+    completion: Completion | None = None
+    value: float = 0.0
+    """Share of the selected who really are at a target, Σ_T π_t p_t / β, under the prior it was made for."""
+    beta: float = 0.0
+    """Chance that a user is selected, Σ π_l p_l, under the prior it was made for."""
+    provenance: Mapping[str, str | int] = field(default_factory=dict)
+    """How it was made: inputs, solver, versions, and the proven gap to the optimum."""
+
+    def __post_init__(self) -> None:
+        n = len(self.area)
+        check_epsilon(self.epsilon_per_km)
+        whole_number("bits", self.bits, 1, MAX_BITS)
+        object.__setattr__(self, "targets", check_targets(self.targets, n))
+        object.__setattr__(self, "weights", _check_weights("weights", self.weights, n, len(self.symbols), self.bits))
+        if len(set(self.symbols)) != len(self.symbols) or len(self.symbols) < 2:
+            raise InputError("symbols", self.symbols, "should be two or more different names")
+        selecting = as_cells("selecting", list(self.selecting), len(self.symbols))
+        if len(set(selecting.tolist())) != len(self.selecting) or not 0 < len(selecting) < len(self.symbols):
+            raise InputError("selecting", self.selecting, "should be some, not all, of the symbols' numbers")
+        if self.completion is not None:
+            object.__setattr__(self, "completion", self._check_completion(self.completion, n))
+        for name in ("value", "beta"):
+            number = getattr(self, name)
+            if not (isinstance(number, float) and 0 <= number <= 1 + 1e-9):
+                raise InputError(name, number, "should be a number from 0 to 1")
+        for key, entry in self.provenance.items():
+            if not isinstance(key, str) or isinstance(entry, bool) or not isinstance(entry, str | int):
+                raise InputError(f"provenance[{key!r}]", entry, "should be text or a whole number")
+        object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
+
+    def _check_completion(self, completion: Completion, n: int) -> Completion:
+        cells = tuple(as_cells("completion.cells", list(completion.cells), n).tolist())
+        if len(set(cells)) != len(cells) or not cells:
+            raise InputError("completion.cells", cells, "should be one or more different cells")
+        if len(self.symbols) - 1 in self.selecting:
+            raise InputError("selecting", self.selecting, "a completion refines the last symbol; it cannot select")
+        weights = _check_weights("completion.weights", completion.weights, None, len(cells), self.bits)
+        row = as_cells("completion.row", completion.row, len(weights))
+        if row.shape != (n,):
+            raise InputError("completion.row", row.shape, f"should have one entry for each of {n} cells")
+        return Completion(cells, frozen(row), weights)
+
+    # --- what it says -----------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.area)
+
+    @property
+    def total(self) -> int:
+        """What every row of weights sums to, 2^bits."""
+        return 1 << self.bits
+
+    @cached_property
+    def hit(self) -> FloatArray:
+        """Chance that a phone in each cell is selected, p_l."""
+        chosen: FloatArray = self.weights[:, list(self.selecting)].sum(axis=1) / self.total
+        chosen.setflags(write=False)
+        return chosen
+
+    @property
+    def symbol_count(self) -> int:
+        """How many different symbols a phone may send."""
+        return len(self.symbols) + (0 if self.completion is None else len(self.completion.cells) - 1)
+
+    def symbol_name(self, symbol: int) -> str:
+        """Name of a symbol: `hit`, `other`, or `cell 17`."""
+        as_cells("symbol", [symbol], self.symbol_count)
+        if self.completion is None or symbol < len(self.symbols) - 1:
+            name = self.symbols[symbol]
+            return f"cell {name}" if name.isdecimal() else name
+        return f"cell {self.completion.cells[symbol - len(self.symbols) + 1]}"
+
+    def table(self) -> FloatArray:
+        """P(symbol | cell) as floats, shape (n, symbol_count); for areas of up to a few thousand cells."""
+        if len(self) * self.symbol_count > MAX_TABLE_ENTRIES:
+            size = f"{len(self):,} x {self.symbol_count:,}"
+            raise InputError("table", size, f"at most {MAX_TABLE_ENTRIES:,} entries; ask for columns instead")
+        first = self.weights / self.total
+        if self.completion is None:
+            return first
+        second = self.completion.weights[self.completion.row] / self.total
+        return np.hstack([first[:, :-1], first[:, -1:] * second])
+
+    def value_under(self, prior: ArrayLike) -> float:
+        """Σ_T π_t p_t / Σ π_l p_l for some prior (0 where nobody is ever selected)."""
+        pi = check_prior(prior, len(self))
+        selected = float(pi @ self.hit)
+        return float(pi[list(self.targets)] @ self.hit[list(self.targets)]) / selected if selected else 0.0
+
+    # --- canonical form and hash ------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and self.hash == other.hash
+
+    def __hash__(self) -> int:
+        return hash(self.hash)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 of the canonical form, in hex."""
+        return hashlib.sha256(self.canonical_bytes()).hexdigest()
+
+    def canonical_bytes(self) -> bytes:
+        """The one sequence of bytes that stands for this policy."""
+        header: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "area": self.area.describe(),
+            "bits": self.bits,
+            "provenance": dict(self.provenance),
+            "selecting": list(self.selecting),
+            "symbols": list(self.symbols),
+            "targets": list(self.targets),
+        }
+        for name in _REALS:
+            header[name] = struct.pack(">d", getattr(self, name)).hex()
+        parts = [self.weights[:, :-1]]
+        if self.completion is not None:
+            header["completion"] = {
+                "cells": list(self.completion.cells),
+                "row": self.completion.row.tolist(),
+                "rows": len(self.completion.weights),
+            }
+            parts.append(self.completion.weights[:, :-1])
+        text = canonical_json(header).encode()
+        return struct.pack(">Q", len(text)) + text + b"".join(_pack(part, self.bits) for part in parts)
+
+    def to_bytes(self) -> bytes:
+        """The canonical form compressed, with its hash: some kilobytes for thousands of cells."""
+        return MAGIC + bytes.fromhex(self.hash) + zlib.compress(self.canonical_bytes(), level=9)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Policy:
+        """Read what `to_bytes` wrote; anything altered or cut short is refused."""
+        if not data.startswith(MAGIC):
+            raise FileFormatError("policy: does not begin like a crowdveil policy file")
+        digest, packed = data[len(MAGIC) : len(MAGIC) + 32], data[len(MAGIC) + 32 :]
+        unpacker = zlib.decompressobj()
+        try:
+            canonical = unpacker.decompress(packed, MAX_UNPACKED_BYTES)
+        except zlib.error as error:
+            raise FileFormatError(f"policy: damaged or cut short ({error})") from None
+        if not unpacker.eof or unpacker.unused_data:
+            raise FileFormatError("policy: damaged, cut short, or followed by something else")
+        if hashlib.sha256(canonical).digest() != digest:
+            raise FileFormatError("policy: the content does not match its hash; it was altered")
+        return _from_canonical(canonical)
+
+    # --- JSON -------------------------------------------------------------------------------------------
+
+    def to_json(self) -> str:
+        """JSON for people and other languages; the last symbol's weights are what is left of 2^bits."""
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "hash": self.hash,
+            "epsilon_per_km": self.epsilon_per_km,
+            "value": self.value,
+            "beta": self.beta,
+            "targets": list(self.targets),
+            "bits": self.bits,
+            "symbols": list(self.symbols),
+            "selecting": list(self.selecting),
+            "provenance": dict(self.provenance),
+            "area": self.area.describe(),
+            "weights": _listed(self.weights),
+        }
+        if self.completion is not None:
+            document["completion"] = {
+                "cells": list(self.completion.cells),
+                "row": self.completion.row.tolist(),
+                "weights": _listed(self.completion.weights),
+            }
+        return json.dumps(document, allow_nan=False)
+
+    @staticmethod
+    def from_json(text: str) -> Policy:
+        """Read what `to_json` wrote; anything that does not match its hash is refused."""
+        document = parse_json(text, "policy")
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise FileFormatError(f"policy: not a crowdveil policy (format should be {FORMAT!r})")
+        claimed = document.get("hash")
+        policy = _from_document(document)
+        if policy.hash != claimed:
+            raise FileFormatError(f"policy: hash = {claimed!r} but the content has {policy.hash}; it was altered")
+        return policy
+
+    # --- files ------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write JSON, or the compact form if the name does not end in .json."""
+        target = Path(path)
+        if target.suffix == ".json":
+            target.write_text(self.to_json() + "\n", encoding="utf-8")
+        else:
+            target.write_bytes(self.to_bytes())
+
+    @staticmethod
+    def load(path: str | Path) -> Policy:
+        """Read either form; the content tells which it is."""
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise FileFormatError(f"{path}: {error.strerror or error}") from None
+        try:
+            if data.startswith(MAGIC):
+                return Policy.from_bytes(data)
+            return Policy.from_json(data.decode("utf-8"))
+        except UnicodeDecodeError:
+            raise FileFormatError(f"{path}: neither a policy in JSON nor in compact form") from None
+
+
+# --- checks that makers of policies share -------------------------------------------------------------------
+
+
+def check_epsilon(epsilon_per_km: float) -> float:
+    """Refuse a privacy level that is not a positive finite number."""
+    try:
+        epsilon = float(epsilon_per_km)
+    except (TypeError, ValueError):
+        epsilon = float("nan")
+    if not (np.isfinite(epsilon) and epsilon > 0):
+        raise InputError("epsilon_per_km", epsilon_per_km, "should be a finite number above 0, such as ln 4 = 1.386")
+    return epsilon
+
+
+def check_targets(targets: ArrayLike, n: int) -> tuple[int, ...]:
+    """Refuse no target, all cells, repeated ones and cells that do not exist; return them sorted."""
+    cells = as_cells("targets", targets, n).ravel().tolist()
+    if not cells:
+        raise InputError("targets", [], "name at least one cell to cover")
+    if len(set(cells)) != len(cells):
+        repeated = next(cell for cell in cells if cells.count(cell) > 1)
+        raise InputError("targets", repeated, "is named twice")
+    if len(cells) == n:
+        raise InputError("targets", f"all {n} cells", "everyone covers some target then; leave some cells out")
+    return tuple(sorted(cells))
+
+
+def check_prior(prior: ArrayLike, n: int) -> FloatArray:
+    """Refuse a prior that is not n finite numbers ≥ 0 which sum to one (to 1e-6; it is then scaled to one)."""
+    pi = as_floats("prior", prior)
+    if pi.shape != (n,):
+        raise InputError("prior", f"{pi.size} numbers", f"should have one number for each of {n} cells")
+    for bad, what in ((~np.isfinite(pi), "should be finite"), (pi < 0, "should not be negative")):
+        if bad.any():
+            cell = int(np.flatnonzero(bad)[0])
+            raise InputError(f"prior[{cell}]", float(pi[cell]), what)
+    total = float(pi.sum())
+    if abs(total - 1) > 1e-6:
+        raise InputError("sum of prior", total, "should be 1; divide the numbers by their sum")
+    return pi / total
+
+
+# --- reading and writing ------------------------------------------------------------------------------------
+
+_REALS = ("epsilon_per_km", "value", "beta")
+
+
+def _check_weights(name: str, weights: ArrayLike, n: int | None, symbols: int, bits: int) -> IntArray:
+    array = np.asarray(weights)
+    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != symbols:
+        raise InputError(name, f"shape {array.shape} of {array.dtype}", f"should be whole numbers, {symbols} a row")
+    if n is not None and len(array) != n:
+        raise InputError(name, f"{len(array)} rows", f"should have one row for each of {n} cells")
+    if array.size > 2 * MAX_TABLE_ENTRIES:
+        raise InputError(name, array.shape, f"at most {2 * MAX_TABLE_ENTRIES:,} entries")
+    outside = (array < 0) | (array > 1 << bits)
+    if outside.any():
+        at = np.argwhere(outside)[0].tolist()
+        raise InputError(f"{name}{at}", int(array[tuple(at)]), f"should lie between 0 and 2^{bits}")
+    # Entries are at most 2^62; sums of up to 2^26 of them are exact in two halves.
+    low, high = (array & 0x7FFFFFFF).sum(axis=1), (array >> 31).sum(axis=1)
+    sums = [int(a) + (int(b) << 31) for a, b in zip(low, high, strict=True)]
+    for row, total in enumerate(sums):
+        if total != 1 << bits:
+            raise InputError(f"sum of {name}[{row}]", total, f"should be 2^{bits} = {1 << bits}")
+    return frozen(array.astype(np.int64))
+
+
+def _pack(columns: IntArray, bits: int) -> bytes:
+    """Big-endian whole numbers of as many bytes as 2^bits needs, row after row."""
+    width = bits // 8 + 1
+    data = np.ascontiguousarray(columns).astype(">u8").reshape(-1, 1).view(np.uint8)
+    return data[:, 8 - width :].tobytes()
+
+
+def _unpack(data: bytes, rows: int, columns: int, bits: int) -> tuple[IntArray, bytes]:
+    """Undo `_pack` and put back the last column, which takes what is left of 2^bits."""
+    width = bits // 8 + 1
+    size = rows * columns * width
+    if len(data) < size:
+        raise FileFormatError("policy: the weights are cut short")
+    padded = np.zeros((rows * columns, 8), dtype=np.uint8)
+    padded[:, 8 - width :] = np.frombuffer(data[:size], dtype=np.uint8).reshape(-1, width)
+    values = padded.view(">u8").astype(np.int64).reshape(rows, columns)
+    return _with_last(values, bits), data[size:]
+
+
+def _listed(weights: IntArray) -> list[Any]:
+    """All but the last column: bare numbers for two symbols, rows for more."""
+    listed: list[Any] = (weights[:, 0] if weights.shape[1] == 2 else weights[:, :-1]).tolist()
+    return listed
+
+
+def _with_last(columns: IntArray, bits: int) -> IntArray:
+    if (columns < 0).any() or (columns > 1 << bits).any():
+        raise FileFormatError(f"policy: weights should lie between 0 and 2^{bits}")
+    last = (1 << bits) - columns.astype(object).sum(axis=1) if columns.shape[1] > 1 else (1 << bits) - columns[:, 0]
+    if (last < 0).any():
+        row = int(np.flatnonzero(last < 0)[0])
+        raise FileFormatError(f"policy: the weights of row {row} sum to more than 2^{bits}")
+    return np.column_stack([columns, last.astype(np.int64)])
+
+
+def _from_canonical(canonical: bytes) -> Policy:
+    if len(canonical) < 8:
+        raise FileFormatError("policy: cut short")
+    (size,) = struct.unpack(">Q", canonical[:8])
+    header = parse_json(canonical[8 : 8 + size].decode("ascii", errors="replace"), "policy")
+    data = canonical[8 + size :]
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise FileFormatError(f"policy: not a crowdveil policy (format should be {FORMAT!r})")
+    try:
+        for name in _REALS:
+            (header[name],) = struct.unpack(">d", bytes.fromhex(header[name]))
+        bits = whole_number("bits", header["bits"], 1, MAX_BITS)
+        n = len(Area.from_description(header["area"]))
+        weights, data = _unpack(data, n, len(header["symbols"]) - 1, bits)
+        header["weights"] = _listed(weights)
+        if "completion" in header:
+            rows = whole_number("completion.rows", header["completion"]["rows"], 1, n)
+            weights, data = _unpack(data, rows, len(header["completion"]["cells"]) - 1, bits)
+            header["completion"]["weights"] = _listed(weights)
+    except (KeyError, TypeError, ValueError, struct.error) as error:
+        raise FileFormatError(f"policy: a field is missing or wrong ({error})") from None
+    if data:
+        raise FileFormatError("policy: followed by something else")
+    return _from_document(header)
+
+
+def _from_document(document: dict[str, Any]) -> Policy:
+    """Build a policy from the fields that both forms share."""
+    version = document.get("version")
+    if version != VERSION:
+        raise FileFormatError(f"policy: version = {version!r}: this program reads version {VERSION}")
+    try:
+        bits = whole_number("bits", document["bits"], 1, MAX_BITS)
+        symbols = tuple(str(symbol) for symbol in document["symbols"])
+        completion = None
+        if "completion" in document:
+            refined = document["completion"]
+            cells = tuple(whole_numbers("completion.cells", refined["cells"], width=1).tolist())
+            row = whole_numbers("completion.row", refined["row"], width=1)
+            completion = Completion(cells, row, _read_weights(refined["weights"], len(cells), bits))
+        for name in _REALS:
+            if isinstance(document[name], bool) or not isinstance(document[name], int | float):
+                raise InputError(name, document[name], "should be a number")
+        return Policy(
+            area=Area.from_description(document["area"]),
+            epsilon_per_km=float(document["epsilon_per_km"]),
+            targets=tuple(whole_numbers("targets", document["targets"], width=1).tolist()),
+            weights=_read_weights(document["weights"], len(symbols), bits),
+            symbols=symbols,
+            selecting=tuple(whole_numbers("selecting", document["selecting"], width=1).tolist()),
+            bits=bits,
+            completion=completion,
+            value=float(document["value"]),
+            beta=float(document["beta"]),
+            provenance=document["provenance"],
+        )
+    except KeyError as error:
+        raise FileFormatError(f"policy: the field {error} is missing") from None
+    except (TypeError, AttributeError, OverflowError) as error:
+        raise FileFormatError(f"policy: a field has the wrong type ({error})") from None
+
+
+def _read_weights(listed: Any, symbols: int, bits: int) -> IntArray:
+    if not isinstance(listed, list):
+        raise FileFormatError("policy: weights should be a list")
+    columns = np.asarray(listed)
+    shape = (len(listed),) if symbols == 2 else (len(listed), symbols - 1)
+    if columns.dtype.kind != "i" or columns.shape != shape:
+        raise FileFormatError(f"policy: weights should be whole numbers, {symbols - 1} a row")
+    return _with_last(columns.reshape(len(listed), -1).astype(np.int64), bits)
