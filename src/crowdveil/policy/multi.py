@@ -1,0 +1,159 @@
+"""The exact optimum for any number of targets: pieces on demand, with a proven gap.
+
+Given target chances x, the best policy is closure(x); the objective Σ π_t x_t is linear and Σ π p convex and piecewise
+linear in x. Each round: the relaxation over the pieces seen so far (master.py) gives an upper bound and a proposal; the
+proposal, shifted until it meets the quota (single.py), is a feasible policy, a lower bound; both points' pieces join
+the relaxation. There are finitely many pieces, so the bounds meet. A trust region on the Laplace scale keeps early
+proposals, made on few pieces, from running away; it never enters the upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdveil.area import Area, Blocks, Points
+from crowdveil.arrays import FloatArray
+from crowdveil.policy.closure import LEAST_SCORE, ClosureMap, Pieces
+from crowdveil.policy.master import Relaxation
+from crowdveil.policy.scale import score_of
+from crowdveil.policy.single import shift_to_quota
+
+GAP = 1e-13
+"""Stop when the bounds differ by less than this share of the value."""
+MAX_ROUNDS = 60
+PATIENCE = 6
+"""Rounds without any progress after which rounding errors are all that is left."""
+FIRST_RADIUS = 0.5
+COARSE_CELLS = 1600
+"""Larger areas are first solved at about a quarter as many cells; nothing but the starting point comes of it."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Real-valued optimum with its certificate of optimality."""
+
+    log_hit: FloatArray
+    """log p_l"""
+    scores: FloatArray
+    """The targets' chances on the Laplace scale."""
+    value: float
+    """Σ_T π_t p_t / Σ π_l p_l, attained."""
+    upper_bound: float
+    """No private policy with the same β has a larger value."""
+    rounds: int
+
+    @property
+    def gap(self) -> float:
+        """(upper bound - value) / upper bound; 0 where the value is 0."""
+        return max(0.0, self.upper_bound - self.value) / self.upper_bound if self.upper_bound else 0.0
+
+
+def solve(
+    area: Area,
+    prior: FloatArray,
+    targets: tuple[int, ...],
+    epsilon_per_km: float,
+    beta: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> Optimum:
+    """Maximise Σ_T π_t p_t over all private p with Σ π p = β."""
+    closure = ClosureMap(area, targets, epsilon_per_km)
+    gain = prior[list(targets)]
+    easy = len(targets) == 1 or not gain.any()
+    start = np.zeros(len(targets)) if easy else _coarse_scores(area, prior, targets, epsilon_per_km, beta)
+    scores, pieces = shift_to_quota(closure, prior, beta, start)
+    if easy:
+        # One target: the closure is the optimum. No prior at any target: the value is 0 whatever is done, and
+        # equal scores keep the policy as sharp as privacy allows.
+        value = _value(prior, gain, targets, pieces)
+        return Optimum(pieces.log_hit, scores, value, value, 1)
+    return _Search(closure, prior, gain, beta, scores, pieces).run(progress)
+
+
+def _coarse_scores(
+    area: Area, prior: FloatArray, targets: tuple[int, ...], epsilon_per_km: float, beta: float
+) -> FloatArray:
+    """Where to start: the optimum of a coarser area, in which the people of a block live at one of its cells."""
+    if len(area) <= COARSE_CELLS:
+        return np.zeros(len(targets))
+    blocks = Blocks.over(area.xy_m, len(area) // (COARSE_CELLS // 4))
+    starts = blocks.leaves.starts
+    middle = blocks.order[(starts[:-1] + starts[1:]) // 2]
+    chosen = np.union1d(middle, targets)
+    people = prior.copy()
+    people[list(targets)] = 0.0
+    coarse = np.zeros(len(area))
+    coarse[middle] = np.add.reduceat(people[blocks.order], starts[:-1])
+    coarse[list(targets)] += prior[list(targets)]
+    positions = tuple(np.searchsorted(chosen, targets).tolist())
+    return solve(Points(area.xy_m[chosen]), coarse[chosen], positions, epsilon_per_km, beta).scores
+
+
+def _value(prior: FloatArray, gain: FloatArray, targets: tuple[int, ...], pieces: Pieces) -> float:
+    return float(gain @ np.exp(pieces.log_hit[list(targets)])) / float(prior @ np.exp(pieces.log_hit))
+
+
+class _Search:
+    """The two bounds, closing in on each other."""
+
+    def __init__(
+        self,
+        closure: ClosureMap,
+        prior: FloatArray,
+        gain: FloatArray,
+        beta: float,
+        scores: FloatArray,
+        pieces: Pieces,
+    ) -> None:
+        self.closure, self.prior, self.gain, self.beta = closure, prior, gain, beta
+        self.targets = tuple(int(t) for t in closure.targets)
+        self.relaxation = Relaxation(prior, gain, beta)
+        self.scores, self.pieces = scores, pieces
+        self.value, self.upper_bound = _value(prior, gain, self.targets, pieces), np.inf
+        self.radius = FIRST_RADIUS
+
+    def run(self, progress: Callable[[int, int], None] | None) -> Optimum:
+        """Rounds until the gap closes, or nothing moves any more."""
+        self.relaxation.add(self.pieces)
+        idle = 0
+        rounds = 0
+        while rounds < MAX_ROUNDS and idle < PATIENCE and self._gap() > GAP:
+            rounds += 1
+            before = self.value, self.upper_bound, self.radius
+            if not self._round():
+                break
+            idle = idle + 1 if (self.value, self.upper_bound) == before[:2] else 0
+            if progress is not None:
+                done = min(1.0, max(0.0, -np.log10(max(self._gap(), GAP)) / -np.log10(GAP)))
+                progress(int(100 * done), 100)
+        return Optimum(self.pieces.log_hit, self.scores, self.value, max(self.value, self.upper_bound), rounds)
+
+    def _gap(self) -> float:
+        return 1.0 if np.isinf(self.upper_bound) else 1 - self.value / self.upper_bound
+
+    def _round(self) -> bool:
+        proposal = self.relaxation.propose(self.scores, self.radius)
+        if proposal is None:
+            return False
+        self.upper_bound = min(self.upper_bound, proposal.upper_bound / self.beta)
+        if self._gap() <= GAP:
+            return True
+        pieces = self.closure(proposal.scores)
+        self.relaxation.add(pieces)
+        # A target's chance may be carried by another target: start the shift from what it really is.
+        raised = np.maximum(proposal.scores, score_of(pieces.log_hit[self.closure.targets]))
+        scores = np.maximum(raised, LEAST_SCORE)
+        scores, pieces = shift_to_quota(self.closure, self.prior, self.beta, scores, start=pieces)
+        self.relaxation.add(pieces)
+        value = _value(self.prior, self.gain, self.targets, pieces)
+        step = float(np.abs(scores - self.scores)[self.gain > 0].max())
+        if value > self.value:
+            self.value, self.scores, self.pieces = value, scores, pieces
+            self.radius = 2 * self.radius if proposal.at_edge else min(self.radius, 4 * step)
+        else:
+            self.radius = self.radius if proposal.at_edge else 0.5 * self.radius
+        self.radius = max(self.radius, 1e-6)
+        return True

@@ -1,0 +1,119 @@
+"""From a prior and targets to the policy that covers them best."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from importlib.metadata import version
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray
+from crowdveil.errors import InputError
+from crowdveil.policy.completion import informative_completion
+from crowdveil.policy.master import solver_version
+from crowdveil.policy.multi import Optimum, solve
+from crowdveil.policy.policy import (
+    DEFAULT_BITS,
+    MAX_BITS,
+    Policy,
+    check_epsilon,
+    check_prior,
+    check_targets,
+)
+from crowdveil.policy.rounding import mix_share, to_weights
+
+Progress = Callable[[int, int], None]
+COMPLETIONS = ("equal", "informative")
+
+
+def optimal_policy(
+    area: Area,
+    prior: ArrayLike | None,
+    targets: ArrayLike,
+    *,
+    epsilon_per_km: float,
+    beta: float,
+    completion: str = "equal",
+    bits: int = DEFAULT_BITS,
+    progress: Progress | None = None,
+) -> Policy:
+    """Policy of largest Σ_T π_t p_t / β among all that are ε-private with Σ π_l p_l = β (the paper's Algorithm 1).
+
+    `prior` None means uniform. `completion` "equal" leaves who is not selected at one symbol (the paper's equal columns say
+    no more than that); "informative" spends what privacy is left on telling the server roughly where they are.
+    The proven gap to the optimum is in `policy.provenance`. Certify the policy before anyone uses it.
+    """
+    epsilon, cells, pi = _checked(area, prior, targets, epsilon_per_km, beta, completion, bits)
+    optimum = solve(area, pi, cells, epsilon, beta, progress)
+    largest = float(np.exp(optimum.log_hit.max()))
+    share = mix_share(area, epsilon, beta, bits, largest, float(optimum.scores.max()))
+    weights = to_weights(optimum.log_hit, beta, share, bits)
+    refined = None
+    if completion == "informative":
+        refined = informative_completion(area, weights[:, 0], epsilon, bits)
+    hit = weights[:, 0] / (1 << bits)
+    reached = float(pi @ hit)
+    value = float(pi[list(cells)] @ hit[list(cells)]) / reached
+    return Policy(
+        area=area,
+        epsilon_per_km=epsilon,
+        targets=cells,
+        weights=weights,
+        bits=bits,
+        completion=refined,
+        value=value,
+        beta=reached,
+        provenance=_provenance(optimum, pi, beta, share, completion),
+    )
+
+
+def _checked(
+    area: Area,
+    prior: ArrayLike | None,
+    targets: ArrayLike,
+    epsilon_per_km: float,
+    beta: float,
+    completion: str,
+    bits: int,
+) -> tuple[float, tuple[int, ...], FloatArray]:
+    n = len(area)
+    if n < 2:
+        raise InputError("area", f"{n} cell", "a policy needs at least two cells to tell apart")
+    epsilon = check_epsilon(epsilon_per_km)
+    cells = check_targets(targets, n)
+    pi = np.full(n, 1 / n) if prior is None else check_prior(prior, n)
+    if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1):
+        raise InputError("beta", beta, "should lie strictly between 0 and 1; minimum_beta computes it")
+    if completion not in COMPLETIONS:
+        raise InputError("completion", completion, f"should be one of {', '.join(COMPLETIONS)}")
+    if not isinstance(bits, int) or not 8 <= bits <= MAX_BITS:
+        raise InputError("bits", bits, f"should be a whole number from 8 to {MAX_BITS}")
+    return epsilon, cells, pi
+
+
+def _provenance(
+    optimum: Optimum, prior: FloatArray, beta: float, share: float, completion: str
+) -> dict[str, str | int]:
+    """How the policy was made; reals as the shortest text that reads back as the same number."""
+    return {
+        "method": "optimal",
+        "crowdveil": version("crowdveil"),
+        "solver": solver_version(),
+        "numpy": np.__version__,
+        "prior_sha256": prior_digest(prior),
+        "beta_asked": repr(float(beta)),
+        "completion": completion,
+        "rounds": optimum.rounds,
+        "optimum": repr(optimum.value),
+        "upper_bound": repr(optimum.upper_bound),
+        "gap": repr(optimum.gap),
+        "mixed_share": repr(share),
+    }
+
+
+def prior_digest(prior: FloatArray) -> str:
+    """SHA-256 of a prior as big-endian doubles."""
+    return hashlib.sha256(prior.astype(">f8").tobytes()).hexdigest()

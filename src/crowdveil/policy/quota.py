@@ -1,0 +1,24 @@
+"""How large a share of the users must be selectable, so that enough are found."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import beta as beta_distribution
+
+from crowdveil.errors import InputError
+
+
+def minimum_beta(*, users: int, wanted: int, confidence: float = 0.95) -> float:
+    """Least β with Pr(Binomial(users, β) ≥ wanted) ≥ confidence.
+
+    Pr(Binomial(N, β) ≥ α) is the distribution function of Beta(α, N-α+1) at β (both count how many of N uniform
+    numbers lie below β), so the answer is that distribution's quantile: one call, no search.
+    """
+    for name, count in (("users", users), ("wanted", wanted)):
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
+            raise InputError(name, count, "should be a whole number above 0")
+    if wanted > users:
+        raise InputError("wanted", wanted, f"cannot exceed users = {users}: no β makes that many of them report")
+    if not 0 < confidence < 1:
+        raise InputError("confidence", confidence, "should lie strictly between 0 and 1")
+    return float(beta_distribution.ppf(confidence, wanted, users - wanted + 1))

@@ -1,0 +1,80 @@
+"""Meeting the quota: shift all targets' scores together until Σ π_l p_l = β.
+
+With one target this *is* the optimum: everything but p_t should be as small as privacy allows, so p is the closure of p_t,
+and Σ π p increases with p_t. With several it turns any proposal into a feasible policy.
+
+At fixed scores every cell lies on one linear piece of one target's chance (closure.py), so Σ π p along the shift has the
+lower bound  Σ_t A_t - B_t (1 - x_t)  with  A_t = Σ π_l e^{-D_kl},  B_t = Σ π_l e^{D_tk - D_kl}  over the cells of t. It
+is exact where it was taken; its root is the next shift. Σ π p is convex and increasing in each x, so this is Newton's
+method for a convex function: from the first step on it approaches from above and ends at the root after few pieces.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+
+from crowdveil.arrays import FloatArray
+from crowdveil.policy.closure import LEAST_SCORE, ClosureMap, Pieces
+from crowdveil.policy.scale import log_chances
+
+LARGEST_STEP = 8.0
+"""Pieces taken at small chances say little about large ones: never shift farther than this at once."""
+MAX_STEPS = 500
+
+
+def shift_to_quota(
+    closure: ClosureMap,
+    prior: FloatArray,
+    beta: float,
+    scores: FloatArray,
+    start: Pieces | None = None,
+) -> tuple[FloatArray, Pieces]:
+    """Shift scores by one common number until Σ π p = β (to some units in the last place).
+
+    `start` may be given where the closure at `scores` is known already.
+    """
+    tolerance = 32 * np.finfo(float).eps * beta
+    best: tuple[float, FloatArray, Pieces] | None = None
+    for _ in range(MAX_STEPS):
+        pieces = start or closure(scores)
+        start = None
+        reached = float(prior @ np.exp(pieces.log_hit))
+        miss = abs(reached - beta)
+        if best is not None and best[0] < 1e-12 * beta and miss >= best[0]:
+            break
+        if best is None or miss < best[0]:
+            best = miss, scores, pieces
+        if miss <= tolerance:
+            break
+        step = _model_root(pieces, prior, beta, scores)
+        if step == 0.0:
+            break
+        scores = np.maximum(scores + step, LEAST_SCORE)
+    if best is None or best[0] > 1e-9 * beta:
+        raise ArithmeticError(f"no shift of the scores reaches beta = {beta}")
+    return best[1], best[2]
+
+
+def _model_root(pieces: Pieces, prior: FloatArray, beta: float, scores: FloatArray) -> float:
+    """Shift at which the pieces' lower bound of Σ π p equals β."""
+    targets = len(scores)
+    _, log_rest = log_chances(scores)
+    constant = float(prior @ np.exp(-pieces.flat))
+    # B_t (1 - x_t) at the present scores; e^{D_tk} alone may overflow, this product is at most 1
+    slope = prior * np.exp(pieces.steep + log_rest[pieces.target] - pieces.flat)
+    falling = np.bincount(pieces.target, slope, targets)
+
+    def excess(step: float) -> float:
+        _, moved = log_chances(scores + step)
+        return constant - float(falling @ np.exp(np.minimum(moved - log_rest, 700.0))) - beta
+
+    here = excess(0.0)
+    end = LARGEST_STEP if here < 0 else -LARGEST_STEP
+    there = excess(end)
+    if here == 0.0:
+        return 0.0
+    if (here < 0) == (there < 0):
+        return end
+    low, high = min(0.0, end), max(0.0, end)
+    return float(brentq(excess, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps))

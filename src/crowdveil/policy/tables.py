@@ -1,0 +1,106 @@
+"""What the baselines share: from a table of real numbers, cell by cell, to a policy of whole numbers.
+
+**Rounding keeps privacy.** Let P be private, P(c|i) ≤ e^D P(c|j) with D = ε·d(i,j), and mix in a share m of
+the uniform: P' = (1-m) P + m/n. Then
+
+    P'(c|i) ≤ e^D (P'(c|j) - m/n) + m/n = e^D P'(c|j) - (m/n)(e^D - 1).
+
+If every entry is published with an error of at most δ, P'(c|i) + δ ≤ e^D (P'(c|j) - δ) still holds as long as
+δ (1 + e^D) ≤ (m/n)(e^D - 1), that is
+
+    δ ≤ (m/n) · tanh(D/2)          for all pairs, hence for the least D, that of the two nearest cells.
+
+Errors in computing P and errors in rounding it count alike, so a table that was integrated numerically is
+published with a proof, not with a hope. `uniform_share` takes twice the m that this asks for.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from importlib.metadata import version
+from math import tanh
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray, IntArray
+from crowdveil.errors import InputError
+from crowdveil.policy.policy import DEFAULT_BITS, Policy, check_epsilon, check_prior, check_targets
+
+MAX_CELLS = 3000
+"""A table has n² weights: 72 MB at 3,000 cells."""
+ROUNDING = 2.0**-50
+"""Bound of the error of one rounded weight: four units of 2^-53, and the float error of mixing."""
+LEAST_SHARE = 1e-9
+MOST_SHARE = 1e-3
+
+
+def check_table_size(area: Area) -> int:
+    """Refuse areas too large for a table of all cells by all cells; return the number of cells."""
+    n = len(area)
+    if n > MAX_CELLS:
+        raise InputError("cells", n, f"this policy is a table of cells by cells: at most {MAX_CELLS:,}")
+    return n
+
+
+def uniform_share(area: Area, epsilon_per_km: float, error: float) -> float:
+    """Share of the uniform that outweighs entries `error` off: m = 2 n δ / tanh(D_min/2), at least 1e-9."""
+    n = check_table_size(area)
+    least_loss = check_epsilon(epsilon_per_km) * area.nearest_neighbour_km
+    room = tanh(least_loss / 2)
+    if 2 * n * (error + ROUNDING) > MOST_SHARE * room:
+        what = (
+            f"is too strict for a table of {n:,} cells as near as {area.nearest_neighbour_km * 1000:.0f} m: "
+            f"rounding would need over {MOST_SHARE:.1%} of uniform noise; use larger cells"
+        )
+        raise InputError("epsilon_per_km", epsilon_per_km, what)
+    return max(LEAST_SHARE, 2 * n * (error + ROUNDING) / room)
+
+
+def round_private(table: FloatArray, share: float, bits: int = DEFAULT_BITS) -> IntArray:
+    """Whole weights of (1-m) P + m/n, each row summing to 2^bits, by largest remainder.
+
+    Entries are rounded down; what a row then lacks (or, by float error, has too much) is spread evenly, and
+    the rest goes to the largest remainders, so no entry moves by more than four units.
+    """
+    n = table.shape[1]
+    scaled = ((1 - share) * table + share / n) * float(1 << bits)
+    weights: IntArray = np.floor(scaled).astype(np.int64)
+    lacking = (1 << bits) - weights.sum(axis=1)
+    each, rest = np.divmod(lacking, n)
+    by_remainder = np.argsort(weights - scaled, axis=1, kind="stable")
+    extra = np.zeros_like(weights)
+    np.put_along_axis(extra, by_remainder, np.arange(n)[None, :] < rest[:, None], axis=1)
+    weights += each[:, None] + extra
+    return weights
+
+
+def table_policy(
+    area: Area,
+    prior: ArrayLike,
+    targets: ArrayLike,
+    epsilon_per_km: float,
+    weights: IntArray,
+    provenance: dict[str, str | int],
+) -> Policy:
+    """A policy whose symbols are the cells and which selects who names a target."""
+    n = check_table_size(area)
+    pi, cells = check_prior(prior, n), check_targets(targets, n)
+    hit = weights[:, list(cells)].sum(axis=1) / float(1 << DEFAULT_BITS)
+    beta = float(pi @ hit)
+    return Policy(
+        area=area,
+        epsilon_per_km=check_epsilon(epsilon_per_km),
+        targets=cells,
+        weights=weights,
+        symbols=tuple(str(cell) for cell in range(n)),
+        selecting=cells,
+        value=float(pi[list(cells)] @ hit[list(cells)]) / beta if beta else 0.0,
+        beta=beta,
+        provenance={
+            "crowdveil": version("crowdveil"),
+            "prior_sha256": sha256(pi.astype(">f8").tobytes()).hexdigest(),
+            **provenance,
+        },
+    )
