@@ -169,8 +169,8 @@ class Area:
         """Least distance of any two cells (infinite for a single one)."""
         if len(self) == 1:
             return float("inf")
-        distance, _ = self.tree.query(self.xy_m, k=2)
-        return float(distance[:, 1].min()) / 1000.0
+        distance_m, _ = self.tree.query(self.xy_m, k=2)
+        return float(np.asarray(distance_m)[:, 1].min()) / 1000.0
 
     @cached_property
     def tree(self) -> cKDTree:
@@ -189,7 +189,7 @@ class Area:
         """The local plane, or None for bare points."""
         return None
 
-    def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
+    def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:  # noqa: ARG002
         """Cell of each point, or -1 (`OUTSIDE`) for a point in no cell. Takes and gives arrays."""
         raise InputError("area", self.kind, "has no latitude and longitude; use a Grid, Hexagons or Towers")
 
@@ -268,11 +268,22 @@ def read_text(path: str | Path) -> str:
 
 def whole_numbers(field: str, values: object, width: int) -> IntArray:
     """Read a JSON list of whole numbers, or of rows of `width` of them."""
-    array = np.asarray(values)
-    shape = (len(array),) if width == 1 else (len(array), width)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.empty(0)
+    shape = (array.size,) if width == 1 else (array.size // width, width)
     if array.dtype.kind != "i" or array.shape != shape:
         raise FileFormatError(f"{field}: should be a list of {'rows of ' * (width > 1)}whole numbers")
     return array.astype(np.int64)
+
+
+def whole_pair(field: str, values: object) -> tuple[int, int]:
+    """Read two whole numbers."""
+    pair = whole_numbers(field, values, width=1).tolist()
+    if len(pair) != 2:
+        raise FileFormatError(f"{field} = {pair}: should be two whole numbers")
+    return pair[0], pair[1]
 
 
 def whole_number(field: str, value: object, low: int, high: int) -> int:
@@ -284,8 +295,7 @@ def whole_number(field: str, value: object, low: int, high: int) -> int:
 
 def read_plane(description: Description) -> Plane:
     """Read the origin of the local plane, two whole numbers of 1e-7 degrees."""
-    latitude_e7, longitude_e7 = whole_numbers("origin_e7", description["origin_e7"], width=1).tolist()
-    return Plane(latitude_e7, longitude_e7)
+    return Plane(*whole_pair("origin_e7", description["origin_e7"]))
 
 
 def rounded_metres(plane: Plane, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:

@@ -33,7 +33,8 @@ class Level:
             self.low_m[blocks] - other.high_m[other_blocks], other.low_m[other_blocks] - self.high_m[blocks]
         )
         apart = np.maximum(apart, 0)
-        return np.sqrt((apart * apart).sum(axis=-1).astype(np.float64))
+        gap: FloatArray = np.sqrt((apart * apart).sum(axis=-1).astype(np.float64))
+        return gap
 
     def maxima(self, ordered_values: FloatArray) -> FloatArray:
         """Largest value in each block, of values given in the tree's order (along the first axis)."""
@@ -55,7 +56,7 @@ class Blocks:
 
     @classmethod
     def over(cls, xy_m: IntArray, leaf_cells: int = 64) -> Blocks:
-        """Halve the cells until no block has more than `leaf_cells` of them."""
+        """Halve the cells until no block has more than `leaf_cells` of them (2 or more, so that none is empty)."""
         n = len(xy_m)
         depth = 0
         while -(-n // 2**depth) > leaf_cells:
@@ -85,4 +86,5 @@ class Blocks:
 
 
 def _starts(n: int, level: int) -> IntArray:
-    return np.arange(2**level + 1, dtype=np.int64) * n // 2**level
+    starts: IntArray = np.arange(2**level + 1, dtype=np.int64) * n // 2**level
+    return starts

@@ -18,6 +18,7 @@ from crowdveil.area.area import (
     read_plane,
     whole_number,
     whole_numbers,
+    whole_pair,
 )
 from crowdveil.area.plane import MAX_RADIUS_M, Plane, check_degrees
 from crowdveil.arrays import FloatArray, IntArray, frozen
@@ -97,14 +98,13 @@ class Grid(Area):
         columns = whole_number("columns", description["columns"], 1, MAX_CELLS)
         if rows * columns > MAX_CELLS:
             raise FileFormatError(f"rows x columns = {rows * columns:,}: at most {MAX_CELLS:,} cells")
-        x, y = whole_numbers("first_centre_m", description["first_centre_m"], width=1).tolist()
         kept = description.get("kept")
         return cls.build(
             read_plane(description),
             whole_number("cell_m", description["cell_m"], 1, 10_000_000),
             rows,
             columns,
-            (x, y),
+            whole_pair("first_centre_m", description["first_centre_m"]),
             None if kept is None else whole_numbers("kept", kept, width=1),
         )
 

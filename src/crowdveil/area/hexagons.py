@@ -23,7 +23,7 @@ from crowdveil.area.area import (
 )
 from crowdveil.area.grid import box_in_plane
 from crowdveil.area.plane import Plane, check_degrees
-from crowdveil.arrays import IntArray
+from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import FileFormatError, InputError
 
 
@@ -99,6 +99,12 @@ class Hexagons(Area):
     @cached_property
     def _cell_of_id(self) -> dict[str, int]:
         return {cell: number for number, cell in enumerate(self.cells)}
+
+    def boundaries_m(self) -> list[FloatArray]:
+        """Corners of every hexagon in metres of the plane."""
+        boundaries = [h3.cell_to_boundary(cell) for cell in self.cells]
+        x, y = self.origin.to_metres(*np.array([corner for boundary in boundaries for corner in boundary]).T)
+        return np.split(np.column_stack([x, y]), np.cumsum([len(boundary) for boundary in boundaries])[:-1])
 
     def subset(self, cells: ArrayLike) -> Hexagons:
         """Keep only some hexagons; the plane stays."""

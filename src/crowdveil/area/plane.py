@@ -105,9 +105,7 @@ class Plane:
         a, b, c = u @ u, f @ u, np.sum(f * f, axis=-1) - 1
         height = -c / (b + np.sqrt(b * b - a * c))
         surface = foot + height[..., None] * up
-        latitude = np.arctan2(
-            surface[..., 2], (1 - ECCENTRICITY_SQUARED) * np.hypot(surface[..., 0], surface[..., 1])
-        )
+        latitude = np.arctan2(surface[..., 2], (1 - ECCENTRICITY_SQUARED) * np.hypot(surface[..., 0], surface[..., 1]))
         return np.degrees(latitude), np.degrees(np.arctan2(surface[..., 1], surface[..., 0]))
 
     def _origin(self) -> FloatArray:
@@ -128,4 +126,5 @@ def _surface(lat: FloatArray, lon: FloatArray) -> FloatArray:
     """Earth-centred coordinates in metres of points on the ellipsoid."""
     prime_vertical = SEMI_MAJOR_M / np.sqrt(1 - ECCENTRICITY_SQUARED * np.sin(lat) ** 2)
     flattened = np.array([1, 1, 1 - ECCENTRICITY_SQUARED])
-    return prime_vertical[..., None] * _normal(lat, lon) * flattened
+    point: FloatArray = prime_vertical[..., None] * _normal(lat, lon) * flattened
+    return point

@@ -2,8 +2,8 @@
 
     p_l = F( max_t (s_t - D_lt) ),      F the distribution function of the standard Laplace law
 
-max_t (s_t - D_lt) changes by at most D_ij between cells i and j, and F turns a change by D into a factor of at most e^D in
-p and in 1 - p (its log-derivative is 1 on one side of 0 and its complement's on the other, below 1 elsewhere).
+max_t (s_t - D_lt) changes by at most D_ij between cells i and j, and F turns a change by D into a factor of at most
+e^D in p and in 1 - p (its log-derivative is 1 on one side of 0 and its complement's on the other, below 1 elsewhere).
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ i.e. one steep hop from t to k, then one flat hop from k to l (either may stay w
    1/2 is best steep; a hop from at or below 1/2 is best flat.*
 2. Two flat hops in a row are no better than the direct flat hop, two steep ones no better than the direct steep hop,
    both by the triangle inequality.
-3. A flat hop (landing at q = p e^{-a}) followed by a steep one of b: if q ≤ 1/2 the second is no better than flat, and 2
+3. A flat hop (landing at q = p e^{-a}) followed by a steep one of b: if q ≤ 1/2 the second is no better than flat,
+and 2
    applies; if q > 1/2 the first is no better than steep, and 2 applies. So flat-then-steep never helps.
 Hence every chain is dominated by one steep hop followed by one flat hop. The reverse is clear: each is a real chain.
 
@@ -79,14 +80,14 @@ class ClosureMap:
         log_x, log_rest = log_chances(np.maximum(scores, LEAST_SCORE))
         log_left = log_rest[:, None] + self.from_targets
         best_target = log_left.argmin(axis=0)
-        in_core: BoolArray = (log_left < log_x[:, None]).any(axis=0)
+        in_core: BoolArray = np.any(log_left < log_x[:, None], axis=0)
         in_core[self.targets] = True
         core = np.flatnonzero(in_core)
         log_steep_hit = np.log(-np.expm1(log_left[best_target[core], core]))
         if len(self.area) <= DENSE_CELLS:
             via, flat = self._best_via_dense(core, log_steep_hit)
         elif len(core) == len(self.targets):
-            via, flat = self._best_via_targets(core, log_steep_hit)
+            via, flat = self._best_via_targets(log_steep_hit)
         else:
             via, flat = self._best_via_blocks(core, log_steep_hit, scores)
         log_hit = log_steep_hit[via] - flat
@@ -101,7 +102,7 @@ class ClosureMap:
         via = (log_steep_hit[:, None] - away).argmax(axis=0)
         return via, away[via, self._cells]
 
-    def _best_via_targets(self, core: IntArray, log_steep_hit: FloatArray) -> tuple[IntArray, FloatArray]:
+    def _best_via_targets(self, log_steep_hit: FloatArray) -> tuple[IntArray, FloatArray]:
         away = self.from_targets[np.argsort(self.targets, kind="stable")]
         via = (log_steep_hit[:, None] - away).argmax(axis=0)
         return via, away[via, self._cells]
@@ -200,7 +201,8 @@ class ClosureMap:
     def _away(self, cells: IntArray, others: IntArray) -> FloatArray:
         """ε·d pair by pair."""
         x, y = (self.area.xy_m[cells, i] - self.area.xy_m[others, i] for i in (0, 1))
-        return self.epsilon_per_km * (np.sqrt((x * x + y * y).astype(np.float64)) / 1000.0)
+        away: FloatArray = self.epsilon_per_km * (np.sqrt((x * x + y * y).astype(np.float64)) / 1000.0)
+        return away
 
     @cached_property
     def _all_distances(self) -> FloatArray:
@@ -216,14 +218,14 @@ class ClosureMap:
         starts = self._leaves.leaves.starts
         width = int(np.diff(starts).max())
         inside = np.minimum(starts[:-1, None] + np.arange(width), starts[1:, None] - 1)
-        return self._leaves.order[inside]
+        members: IntArray = self._leaves.order[inside]
+        return members
 
 
 def _gap_m(low: FloatArray, high: FloatArray, other_low: FloatArray, other_high: FloatArray) -> FloatArray:
     """Least distance between boxes given by their corners along the last axis."""
     x, y = (
-        np.maximum(np.maximum(low[..., i] - other_high[..., i], other_low[..., i] - high[..., i]), 0.0)
-        for i in (0, 1)
+        np.maximum(np.maximum(low[..., i] - other_high[..., i], other_low[..., i] - high[..., i]), 0.0) for i in (0, 1)
     )
     return np.hypot(x, y)
 

@@ -1,24 +1,24 @@
 """The symbols of those who are not selected.
 
-**Equal columns** (the paper): P(c|l) = (1 - p_l)/(n-1) for every other symbol c. They depend on l through p alone, so they say
-no more than "not selected", and a phone sends just that; `equal_columns` writes the paper's table out.
+**Equal columns** (the paper): P(c|l) = (1 - p_l)/(n-1) for every other symbol c. They depend on l through p alone,
+so they say no more than "not selected", and a phone sends just that; `equal_columns` writes the paper's table out.
 
 **Informative** (ours): spend on them what privacy p has left. With a_l = ln(1 - p_l) and D_ij = ε·d(i, j), take
 
     R = metric closure of  max(0, (1-κ) D_ij - |a_i - a_j|),      P(c|l) = (1 - p_l) Q(c|l),    Q(c|l) ∝ e^{-R(l,c)/2}
 
-*Private*: |ln Q(c|i) - ln Q(c|j)| ≤ R_ij, half from the numerator and half from the normaliser, both by the triangle inequality.
-If R_ij comes from a positive term, |ln P(c|i) - ln P(c|j)| ≤ |a_i - a_j| + R_ij ≤ (1-κ) D_ij: the rest, κ D_ij, is room for
-rounding. If it is 0, i and j share one row of whole numbers, and P(c|i)/P(c|j) = (1-p_i)/(1-p_j) ≤ e^{D_ij} since p is
-private. Adding a share μ of the uniform to every row of Q keeps this (a mixture's ratio is at most the larger ratio) and
-keeps every weight far from 0. The optimum p is untouched.
+*Private*: |ln Q(c|i) - ln Q(c|j)| ≤ R_ij, half from the numerator and half from the normaliser, both by the triangle
+inequality. If R_ij comes from a positive term, |ln P(c|i) - ln P(c|j)| ≤ |a_i - a_j| + R_ij ≤ (1-κ) D_ij: the rest,
+κ D_ij, is room for rounding. If it is 0, i and j share one row of whole numbers, and P(c|i)/P(c|j) = (1-p_i)/(1-p_j)
+≤ e^{D_ij} since p is private. Adding a share μ of the uniform to every row of Q keeps this (a mixture's ratio is at
+most the larger ratio) and keeps every weight far from 0. The optimum p is untouched.
 
-**The closure, cheaply.** A stop at k shortens the way from i to j only if a_k is below both a_i and a_j (a valley) or above both
-(a hill): otherwise |a_i-a_k| + |a_k-a_j| = |a_i-a_j| and the triangle inequality of D decides. Best ways alternate. A valley
-gains at most 2|a_k|, so only cells with p_k above some η matter as valleys: the core K. Ways between core cells pass over
-one hill at a time (|K|²n), are closed by Floyd and Warshall on the core alone (|K|³), and every other cell enters the
-core directly (|K|n²). What valleys outside K could still save is below (η/D_min)·(length of way); η is set so that this
-stays below κ D_min / 2.
+**The closure, cheaply.** A stop at k shortens the way from i to j only if a_k is below both a_i and a_j (a valley)
+or above both (a hill): otherwise |a_i-a_k| + |a_k-a_j| = |a_i-a_j| and the triangle inequality of D decides. Best
+ways alternate. A valley gains at most 2|a_k|, so only cells with p_k above some η matter as valleys: the core K.
+Ways between core cells pass over one hill at a time (|K|²n), are closed by Floyd and Warshall on the core alone
+(|K|³), and every other cell enters the core directly (|K|n²). What valleys outside K could still save is below
+(η/D_min)·(length of way); η is set so that this stays below κ D_min / 2.
 """
 
 from __future__ import annotations

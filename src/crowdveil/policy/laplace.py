@@ -19,7 +19,7 @@ So P(c|l) = [c = l] + inflow - outflow. Rows sum to one by construction, a wall 
 **Error.** With ε = 1 and z = |h| cosh v, within |Im v| ≤ 1.4 the integrand (1 + z) e^{-z} / (2π cosh v) stays
 below M = 3, since Re z ≥ cos 1.4 · |z| and |cosh v| ≥ cos 1.4. Gauss-Legendre with N points on a piece of
 length L then errs by less than (64/15) (L/2) M ρ^{-2N} / (1 - ρ^{-2}), where ρ - 1/ρ = 5.6/L: the `RULES`
-keep that below 1e-17 a piece. The walls are exact up to rounding; what is left is float error, some 1e-16 each.
+keep that below 1e-17 a piece. Walls are exact up to rounding; what is left is float error, some 1e-16 each.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ def planar_laplace(area: Area, prior: ArrayLike, targets: ArrayLike, epsilon_per
     return table_policy(area, prior, targets, epsilon, weights, provenance)
 
 
-def sample_planar_laplace(
-    xy_km: ArrayLike, epsilon_per_km: float, generator: np.random.Generator
-) -> FloatArray:
+def sample_planar_laplace(xy_km: ArrayLike, epsilon_per_km: float, generator: np.random.Generator) -> FloatArray:
     """Add planar Laplace noise to points in km of a ground plane, shape (..., 2). For simulation.
 
     The radius has the density ε² r e^{-εr}, which is Gamma(2, 1/ε) (the law that others invert through
@@ -83,6 +81,8 @@ def sample_planar_laplace(
 def laplace_table(area: Area, epsilon_per_km: float) -> FloatArray:
     """P(c|l) as floats, shape (n, n), rows summing to one."""
     n = check_table_size(area)
+    if n == 1:
+        return np.ones((1, 1))
     # At 10,000 between neighbours nothing ever leaves its cell; more would only overflow.
     per_metre = min(check_epsilon(epsilon_per_km), 1e4 / area.nearest_neighbour_km) / 1000.0
     wall = walls(area)

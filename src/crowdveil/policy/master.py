@@ -1,17 +1,17 @@
 """The small linear program over the pieces seen so far. The only module that knows the LP solver.
 
-    max Σ_t c_t x_t     s.t.   Σ_l max over l's pieces of π_l (1 - (1 - x_t) e^{D_tk}) e^{-D_kl}  ≤  β,    0 ≤ x ≤ 1
+    max Σ_t c_t x_t   s.t.   Σ_l max over l's pieces of π_l (1 - (1 - x_t) e^{D_tk}) e^{-D_kl}  ≤  β,   0 ≤ x ≤ 1
 
-Each piece is a lower bound of p_l for every x, so the program relaxes the true one and its value is an upper bound. Cells that
-have always followed the same target are summed into one convex function of that target's chance; the others get a
-variable of their own.
+Each piece is a lower bound of p_l for every x, so the program relaxes the true one and its value is an upper bound.
+Within a trust region most cells can lie on one piece only and are summed into the quota's row; cells that follow one
+target are summed into a convex function of its chance; only the others get a variable of their own.
 
-The solver's own objective is not trusted. Its dual variables are weights of the pieces (of each cell, summing to 1); any such
-weights give *one* linear inequality that all feasible x satisfy,
+The solver's own objective is not trusted. Its dual variables are weights of the pieces (of each cell, summing to 1);
+any such weights give *one* linear inequality that all feasible x satisfy,
 
     Σ_t A_t - B_t (1 - x_t) ≤ β,      A_t = Σ θ π e^{-D_kl},  B_t = Σ θ π e^{D_tk - D_kl},
 
-and maximising Σ c_t x_t under one inequality is a fractional knapsack, solved here by sorting: `dual_bound`.
+and maximising Σ c_t x_t under one inequality is a fractional knapsack, solved by sorting (duality.py).
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ import numpy as np
 
 from crowdveil.arrays import BoolArray, FloatArray, IntArray
 from crowdveil.policy.closure import Pieces
+from crowdveil.policy.duality import bound_from_one, bound_from_zero
 from crowdveil.policy.scale import LN2, log_chances
 
 TOLERANCE = 1e-10
 """The least that HiGHS accepts; it is absolute, so the program is scaled up by:"""
 SCALE = 1e4
+SMALL_PART = 1e-12
+"""A target that contributes less than this share of the objective may stay at the trust region's edge."""
 NEGLIGIBLE = 1e-17
 """Cells that never carry more than this share of β need not choose between their pieces."""
 
@@ -70,35 +73,11 @@ class Relaxation:
         if solution is None:
             return None
         moved, weights, at_edge = solution
-        constant, falling = program.aggregate(program.piece_shares(weights))
-        bound = dual_bound(self.gain, self.beta, constant, falling, program.log_rest)
-        return Proposal(moved, bound, at_edge)
+        return Proposal(moved, program.dual_bound(program.piece_shares(weights)), at_edge)
 
     def stacked(self) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
         """Targets, via cells, steep and flat distances of all pieces, each of shape (rounds, n)."""
         return np.array(self._target), np.array(self._via), np.array(self._steep), np.array(self._flat)
-
-
-def dual_bound(
-    gain: FloatArray, beta: float, constant: float, falling: FloatArray, log_rest: FloatArray
-) -> float:
-    """max Σ c_t x_t  s.t.  constant - Σ_t falling_t · (1 - x_t)/rest_t ≤ β,  0 ≤ x ≤ 1.
-
-    With v = 1 - x: pay c_t v_t to remove `constant - β`; the cheapest targets per unit removed pay first.
-    `falling` is B_t·rest_t, where rest = e^{log_rest} are some reference values that keep numbers in range.
-    """
-    need = constant - beta
-    cost = 0.0
-    with np.errstate(divide="ignore"):
-        log_price = np.where(falling > 0, np.log(gain) + log_rest, np.inf) - np.log(np.maximum(falling, 1e-300))
-    for t in np.argsort(log_price, kind="stable"):
-        if need <= 0 or falling[t] <= 0:
-            break
-        v = min(1.0, float(np.exp(np.minimum(np.log(need / falling[t]) + log_rest[t], 0.0))))
-        cost += float(gain[t]) * v
-        removed = float(falling[t]) * float(np.exp(min(-float(log_rest[t]), 700.0))) * v
-        need = 0.0 if v < 1.0 else need - removed
-    return float(gain.sum()) - cost
 
 
 class _Program:
@@ -117,8 +96,8 @@ class _Program:
         self.falling = prior * np.exp(steep - flat + self.log_rest[self.target])
         high = self.high[self.target]
         rising = prior * np.exp(np.minimum(steep - flat + self.log_x[self.target], 700.0))
-        at_zero = self.constant - prior * np.exp(np.minimum(steep - flat, 700.0))
-        self.offset = np.where(high, self.constant, at_zero) * scale
+        self.at_zero = -self.constant * np.expm1(np.minimum(steep, 700.0))
+        self.offset = np.where(high, self.constant, self.at_zero) * scale
         self.per_w = np.where(high, -self.falling, rising) * scale
         self._sort_cells()
 
@@ -148,14 +127,17 @@ class _Program:
         targets, columns = len(self.scores), 2 * len(self.scores) + len(self.own)
         program = highspy.HighsLp()
         program.num_col_, program.num_row_ = columns, 0
-        lower, upper, cost = np.full(columns, -highspy.kHighsInf), np.full(columns, highspy.kHighsInf), np.zeros(columns)
+        infinity = highspy.kHighsInf
+        lower, upper, cost = np.full(columns, -infinity), np.full(columns, infinity), np.zeros(columns)
         lower[:targets], upper[:targets] = self.lower, self.upper
         gain = self.relaxation.gain * (SCALE / self.relaxation.beta)
         cost[:targets] = np.where(self.high, gain * np.exp(self.log_rest), -gain * np.exp(self.log_x))
         self._rows()
         row_count = len(self.row_owner) + 1
         start = np.concatenate([[0], columns + 2 * np.arange(row_count)])
-        index = np.concatenate([np.arange(columns), np.column_stack([targets + self.row_owner, self.row_target]).ravel()])
+        index = np.concatenate(
+            [np.arange(columns), np.column_stack([targets + self.row_owner, self.row_target]).ravel()]
+        )
         quota = np.concatenate([self.fixed_per_w, np.ones(columns - targets)])
         value = np.concatenate([quota, np.column_stack([np.ones(row_count - 1), -self.row_per_w]).ravel()])
         program.num_row_ = row_count
@@ -168,7 +150,8 @@ class _Program:
         if answer is None:
             return None
         w, duals = np.asarray(answer.col_value)[:targets], np.asarray(answer.row_dual)
-        matters = self.relaxation.gain > 0
+        part = self.relaxation.gain * np.exp(self.log_x)
+        matters = part > SMALL_PART * part.sum()
         edge = (w <= lower[:targets] * (1 + 1e-9)) | (w >= upper[:targets] * (1 - 1e-9))
         return self._scores_of(w), np.abs(duals[1:]), bool((edge & matters).any())
 
@@ -177,7 +160,8 @@ class _Program:
         log_part = np.minimum(np.where(self.high, self.log_rest, self.log_x) + np.log(w), -1e-16)
         # log_part is log(1-x) above 1/2 and log x below: the same tail, mirrored
         distance = np.where(log_part <= -LN2, -(log_part + LN2), np.log(-np.expm1(log_part)) + LN2)
-        return np.where(self.high, distance, -distance)
+        scores: FloatArray = np.where(self.high, distance, -distance)
+        return scores
 
     def _rows(self) -> None:
         """One row for each different sum of a group in a round, and for each live piece of an own cell."""
@@ -229,10 +213,15 @@ class _Program:
             np.add.at(shares, (self.group_round[r], self.grouped), table[self.group_target, r])
         return shares
 
-    def aggregate(self, shares: FloatArray) -> tuple[float, FloatArray]:
-        """Σ A_t, and each B_t times its target's present 1 - x_t."""
-        falling = np.bincount(self.target.ravel(), (shares * self.falling).ravel(), len(self.scores))
-        return float((shares * self.constant).sum()), falling
+    def dual_bound(self, shares: FloatArray) -> float:
+        """Upper bound of Σ c_t x_t from the one inequality that the shares of pieces add up to."""
+        gain, beta, targets = self.relaxation.gain, self.relaxation.beta, len(self.scores)
+        falling: FloatArray = np.zeros(targets)
+        np.add.at(falling, self.target.ravel(), (shares * self.falling).ravel())
+        if self.high.any():
+            return bound_from_one(gain, beta, float((shares * self.constant).sum()), falling, self.log_rest)
+        at_zero = float((shares * self.at_zero).sum())
+        return bound_from_zero(gain, beta, at_zero, falling * np.exp(-self.log_rest))
 
 
 def _run(program: highspy.HighsLp) -> highspy.HighsSolution | None:

@@ -27,6 +27,7 @@ MAX_ROUNDS = 60
 PATIENCE = 6
 """Rounds without any progress after which rounding errors are all that is left."""
 FIRST_RADIUS = 0.5
+LEAST_RADIUS, LARGEST_RADIUS = 1e-6, 4.0
 COARSE_CELLS = 1600
 """Larger areas are first solved at about a quarter as many cells; nothing but the starting point comes of it."""
 
@@ -60,15 +61,16 @@ def solve(
     progress: Callable[[int, int], None] | None = None,
 ) -> Optimum:
     """Maximise Σ_T π_t p_t over all private p with Σ π p = β."""
-    closure = ClosureMap(area, targets, epsilon_per_km)
-    gain = prior[list(targets)]
-    easy = len(targets) == 1 or not gain.any()
-    start = np.zeros(len(targets)) if easy else _coarse_scores(area, prior, targets, epsilon_per_km, beta)
+    # A target nobody is at earns nothing, and raising it costs: it is left to what privacy gives it. If nobody is at
+    # any, the value is 0 whatever is done, and equal scores keep the policy as sharp as privacy allows.
+    seeds = tuple(t for t in targets if prior[t] > 0) or targets
+    closure = ClosureMap(area, seeds, epsilon_per_km)
+    gain = prior[list(seeds)]
+    easy = len(seeds) == 1 or not gain.any()
+    start = np.zeros(len(seeds)) if easy else _coarse_scores(area, prior, seeds, epsilon_per_km, beta)
     scores, pieces = shift_to_quota(closure, prior, beta, start)
-    if easy:
-        # One target: the closure is the optimum. No prior at any target: the value is 0 whatever is done, and
-        # equal scores keep the policy as sharp as privacy allows.
-        value = _value(prior, gain, targets, pieces)
+    if easy:  # with one target the closure is the optimum
+        value = _value(prior, gain, seeds, pieces)
         return Optimum(pieces.log_hit, scores, value, value, 1)
     return _Search(closure, prior, gain, beta, scores, pieces).run(progress)
 
@@ -149,11 +151,11 @@ class _Search:
         scores, pieces = shift_to_quota(self.closure, self.prior, self.beta, scores, start=pieces)
         self.relaxation.add(pieces)
         value = _value(self.prior, self.gain, self.targets, pieces)
-        step = float(np.abs(scores - self.scores)[self.gain > 0].max())
+        step = float(np.abs(scores - self.scores).max())
         if value > self.value:
             self.value, self.scores, self.pieces = value, scores, pieces
             self.radius = 2 * self.radius if proposal.at_edge else min(self.radius, 4 * step)
         else:
-            self.radius = self.radius if proposal.at_edge else 0.5 * self.radius
-        self.radius = max(self.radius, 1e-6)
+            self.radius = 0.25 * self.radius
+        self.radius = min(max(self.radius, LEAST_RADIUS), LARGEST_RADIUS)
         return True

@@ -42,11 +42,12 @@ def optimal_policy(
 ) -> Policy:
     """Policy of largest Σ_T π_t p_t / β among all that are ε-private with Σ π_l p_l = β (the paper's Algorithm 1).
 
-    `prior` None means uniform. `completion` "equal" leaves who is not selected at one symbol (the paper's equal columns say
-    no more than that); "informative" spends what privacy is left on telling the server roughly where they are.
-    The proven gap to the optimum is in `policy.provenance`. Certify the policy before anyone uses it.
+    `prior` None means uniform. `completion` "equal" leaves who is not selected at one symbol (the paper's equal
+    columns say no more than that); "informative" spends what privacy is left on telling the server roughly where
+    they are. The proven gap to the optimum is in `policy.provenance`. Certify the policy before anyone uses it.
     """
     epsilon, cells, pi = _checked(area, prior, targets, epsilon_per_km, beta, completion, bits)
+    mix_share(area, epsilon, beta, bits, 0.0, 0.0)  # refuses an unreachable β before any work is done
     optimum = solve(area, pi, cells, epsilon, beta, progress)
     largest = float(np.exp(optimum.log_hit.max()))
     share = mix_share(area, epsilon, beta, bits, largest, float(optimum.scores.max()))

@@ -1,12 +1,13 @@
 """Meeting the quota: shift all targets' scores together until Σ π_l p_l = β.
 
-With one target this *is* the optimum: everything but p_t should be as small as privacy allows, so p is the closure of p_t,
-and Σ π p increases with p_t. With several it turns any proposal into a feasible policy.
+With one target this *is* the optimum: everything but p_t should be as small as privacy allows, so p is the closure
+of p_t, and Σ π p increases with p_t. With several it turns any proposal into a feasible policy.
 
-At fixed scores every cell lies on one linear piece of one target's chance (closure.py), so Σ π p along the shift has the
-lower bound  Σ_t A_t - B_t (1 - x_t)  with  A_t = Σ π_l e^{-D_kl},  B_t = Σ π_l e^{D_tk - D_kl}  over the cells of t. It
-is exact where it was taken; its root is the next shift. Σ π p is convex and increasing in each x, so this is Newton's
-method for a convex function: from the first step on it approaches from above and ends at the root after few pieces.
+At fixed scores every cell lies on one linear piece of one target's chance (closure.py), so Σ π p along the shift has
+the lower bound  Σ_t A_t - B_t (1 - x_t)  with  A_t = Σ π_l e^{-D_kl},  B_t = Σ π_l e^{D_tk - D_kl}  over the cells
+of t. It is exact where it was taken; its root is the next shift. Σ π p is convex and increasing in each x, so this
+is Newton's method for a convex function: from the first step on it approaches from above and ends at the root after
+few pieces.
 """
 
 from __future__ import annotations
@@ -57,17 +58,25 @@ def shift_to_quota(
 
 
 def _model_root(pieces: Pieces, prior: FloatArray, beta: float, scores: FloatArray) -> float:
-    """Shift at which the pieces' lower bound of Σ π p equals β."""
-    targets = len(scores)
-    _, log_rest = log_chances(scores)
-    constant = float(prior @ np.exp(-pieces.flat))
-    # B_t (1 - x_t) at the present scores; e^{D_tk} alone may overflow, this product is at most 1
-    slope = prior * np.exp(pieces.steep + log_rest[pieces.target] - pieces.flat)
-    falling = np.bincount(pieces.target, slope, targets)
+    """Shift at which the pieces' lower bound of Σ π p equals β.
+
+    A target below 1/2 is followed through x_t and one above through 1 - x_t: neither form cancels digits there, and the
+    products with e^{D_tk} stay below 1 where e^{D_tk} alone may overflow.
+    """
+    log_x, log_rest = log_chances(scores)
+    high = (scores >= 0)[pieces.target]
+    reach = pieces.steep - pieces.flat
+    moving = np.where(
+        high, -np.exp(reach + log_rest[pieces.target]), np.exp(np.minimum(reach + log_x[pieces.target], 700.0))
+    )
+    still = np.exp(-pieces.flat) * np.where(high, 1.0, -np.expm1(np.where(high, 0.0, pieces.steep)))
+    constant = float(prior @ still)
+    slope = np.bincount(pieces.target, prior * moving, len(scores))
 
     def excess(step: float) -> float:
-        _, moved = log_chances(scores + step)
-        return constant - float(falling @ np.exp(np.minimum(moved - log_rest, 700.0))) - beta
+        moved_x, moved_rest = log_chances(scores + step)
+        change = np.where(scores >= 0, moved_rest - log_rest, moved_x - log_x)
+        return constant + float(slope @ np.exp(np.minimum(change, 700.0))) - beta
 
     here = excess(0.0)
     end = LARGEST_STEP if here < 0 else -LARGEST_STEP
@@ -76,5 +85,4 @@ def _model_root(pieces: Pieces, prior: FloatArray, beta: float, scores: FloatArr
         return 0.0
     if (here < 0) == (there < 0):
         return end
-    low, high = min(0.0, end), max(0.0, end)
-    return float(brentq(excess, low, high, xtol=1e-300, rtol=4 * np.finfo(float).eps))
+    return float(brentq(excess, min(0.0, end), max(0.0, end), xtol=1e-17, rtol=1e-15, maxiter=300))

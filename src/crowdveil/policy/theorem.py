@@ -37,9 +37,7 @@ def theorem1_threshold(area: Area, target: int, *, epsilon_per_km: float) -> flo
     return tau
 
 
-def theorem1_hit(
-    area: Area, prior: ArrayLike, target: int, *, epsilon_per_km: float, beta: float
-) -> FloatArray:
+def theorem1_hit(area: Area, prior: ArrayLike, target: int, *, epsilon_per_km: float, beta: float) -> FloatArray:
     """Chances θ e^{-D_lt} with Σ π p = β; refused where that needs θ > τ."""
     tau = theorem1_threshold(area, target, epsilon_per_km=epsilon_per_km)
     near = np.exp(-epsilon_per_km * area.distances_km([target])[0])
@@ -47,4 +45,5 @@ def theorem1_hit(
     if not theta <= tau:
         what = f"needs θ = {theta:.6g} above τ = {tau:.6g}; Theorem 1 does not reach it, the optimal policy does"
         raise InputError("beta", beta, what)
-    return theta * near
+    hit: FloatArray = theta * near
+    return hit

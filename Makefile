@@ -1,0 +1,104 @@
+# crowdveil: `make` alone lists what there is. Needs python3 (3.11 or later), its venv module, make and git.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+DOCS_VENV := .docs-venv
+DOCS_READY := $(DOCS_VENV)/.ready-$(shell cat requirements-docs.lock 2>/dev/null | cksum | cut -d' ' -f1)
+BENCH_VENV := .bench-venv
+BENCH_READY := $(BENCH_VENV)/.ready-$(shell cat requirements-bench.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	--no-emit-index-url --no-emit-find-links --upgrade
+
+.PHONY: help demo test lint bench docs lock clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: $(READY) ## make a private policy over a synthetic city, with a picture, in demo/
+	@echo "== demo: a policy over a synthetic city, written to demo/"
+	@$(BIN)/crowdveil demo --out demo
+
+test: lint ## check style and types, then run every test
+	@echo "== test: pytest"
+	@$(BIN)/python -m pytest
+
+lint: $(READY) ## check style and types
+	@echo "== lint: ruff check"
+	@$(BIN)/ruff check .
+	@echo "== lint: ruff format"
+	@$(BIN)/ruff format --check .
+	@echo "== lint: mypy, strict"
+	@$(BIN)/mypy
+
+bench: $(BENCH_READY) ## measure speed and memory side by side with the peers
+	@echo "== bench: side by side with the peers"
+	@$(BENCH_VENV)/bin/python -m benchmarks
+
+docs: $(DOCS_READY) ## build the documentation site into site/
+	@echo "== docs: building site/"
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@! grep -rnoE '<(script|img|iframe|source)[^>]*src="?(https?:)?//[^ ">]*|<link[^>]*rel="?(stylesheet|preconnect|icon)[^>]*href="?(https?:)?//[^ ">]*|url\((https?:)?//[^)]*' \
+		--include='*.html' --include='*.css' site || { echo "the site would load from outside" >&2; exit 1; }
+	@echo "open site/index.html; it loads nothing from outside"
+
+define BUILD_REQUIREMENTS
+import tomllib
+print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], "editables>=0.5", sep="\n")
+endef
+define DOCS_REQUIREMENTS
+import tomllib
+print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")
+endef
+export BUILD_REQUIREMENTS DOCS_REQUIREMENTS
+
+lock: $(READY) ## pin every dependency again, with hashes
+	@command -v uv >/dev/null || test -x $(BIN)/uv || $(BIN)/python $(PIP_INSTALL) uv
+	@set -e; export PATH="$$PATH:$(CURDIR)/$(BIN)"; \
+	$(BIN)/python -c "$$BUILD_REQUIREMENTS" > .build-requirements.in; \
+	trap 'rm -f .build-requirements.in' EXIT; \
+	uv $(COMPILE) --extra dev -o requirements.lock pyproject.toml .build-requirements.in; \
+	uv $(COMPILE) --extra bench -o requirements-bench.lock pyproject.toml .build-requirements.in; \
+	$(BIN)/python -c "$$DOCS_REQUIREMENTS" > .build-requirements.in; \
+	uv $(COMPILE) -o requirements-docs.lock .build-requirements.in
+	@! grep -nE '://|^ *-[-a-z]*(index|find)|@ ' requirements*.lock || (echo "a lock names a host" >&2; exit 1)
+	@wc -l requirements*.lock
+
+clean: ## remove everything that can be made again
+	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) site demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- environments: made once, made again when their lock changes --------------------------------------------
+
+define make_venv
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "crowdveil needs Python 3.11 or later; set PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "== setup: installing python3-venv"; \
+			apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null; \
+		else \
+			echo "this Python has no venv module: install the package python3-venv" >&2; exit 1; \
+		fi; }
+	@echo "== setup: $(1), from $(2) with checked hashes"
+	@test -x $(1)/bin/python || { rm -rf $(1); $(PYTHON) -m venv $(1); }
+	@rm -f $(1)/.ready-*; echo '*' > $(1)/.gitignore
+	@$(1)/bin/python $(PIP_INSTALL) --require-hashes -r $(2)
+endef
+
+$(READY):
+	$(call make_venv,$(VENV),requirements.lock)
+	@$(BIN)/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(BENCH_READY):
+	$(call make_venv,$(BENCH_VENV),requirements-bench.lock)
+	@$(BENCH_VENV)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(DOCS_READY):
+	$(call make_venv,$(DOCS_VENV),requirements-docs.lock)
+	@touch $@

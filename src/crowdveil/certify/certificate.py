@@ -1,0 +1,83 @@
+"""The answer of the checker: the number, the worst pair, then the judgement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The pair of true cells that a symbol tells apart most, per km."""
+
+    cell: int
+    other: int
+    symbol: int
+    symbol_name: str
+    distance_km: float
+    log_ratio: float
+    """ln( P(symbol | cell) / P(symbol | other) ); infinite where `other` never sends the symbol."""
+    excess: float
+    """log_ratio - ε · distance_km: positive if and only if this pair breaks the claim."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whether P(s | i) ≤ e^{ε d(i,j)} P(s | j) for all cells i, j and every symbol s."""
+
+    ok: bool
+    epsilon_per_km: float
+    """The claim that was tested."""
+    smallest_epsilon_per_km: float
+    """The least ε that holds, rounded up: the policy surely is private at this value. Infinite if at none."""
+    witness: Witness | None
+    """The worst pair, or None where all cells send the same."""
+    policy_hash: str
+    """Hash of the policy this speaks about; empty for a bare table."""
+    cells: int
+    symbols: int
+    pairs_opened: int
+    """Inequalities looked at one by one; whole blocks of the others were settled at once."""
+    exact_comparisons: int
+    """Inequalities so close to the claim that whole-number arithmetic decided them."""
+
+    @property
+    def inequalities(self) -> int:
+        """How many inequalities Definition 1 has here: ordered pairs of cells times symbols."""
+        return self.cells * (self.cells - 1) * self.symbols
+
+    def explain(self) -> str:
+        """The verdict, where, by how much, and what to do next."""
+        verdict = f"{'Private' if self.ok else 'NOT private'} at ε = {self.epsilon_per_km:.12g} per km"
+        if self.witness is None:
+            return f"{verdict}: every cell sends every symbol equally often."
+        where = self._where(self.witness)
+        if self.ok:
+            least = f"the smallest ε that holds is {self.smallest_epsilon_per_km:.12g} per km"
+            return f"{verdict}. {where}; {least}."
+        return f"{verdict}. {where}, {self._by_how_much(self.witness)}. {self._next()}"
+
+    def _where(self, worst: Witness) -> str:
+        quotient = "infinitely" if worst.log_ratio == inf else f"e^{worst.log_ratio:.6g} times"
+        return (
+            f"The worst pair is cells {worst.cell} and {worst.other}, {worst.distance_km:.6g} km apart: "
+            f"{worst.cell} sends '{worst.symbol_name}' {quotient} as often as {worst.other}"
+        )
+
+    def _by_how_much(self, worst: Witness) -> str:
+        allowed = f"e^{self.epsilon_per_km * worst.distance_km:.6g} times is allowed"
+        return allowed if worst.excess == inf else f"{allowed} (excess {worst.excess:.3g} in the exponent)"
+
+    def _next(self) -> str:
+        if self.smallest_epsilon_per_km == inf:
+            return (
+                "No ε makes it private, because some weights of that symbol are 0 and others are not: "
+                "mix in a small constant, or do not use it."
+            )
+        return (
+            f"Do not report with it; claim ε = {self.smallest_epsilon_per_km!r} per km, which holds, "
+            "or have it made again."
+        )
+
+    def __str__(self) -> str:
+        return self.explain()

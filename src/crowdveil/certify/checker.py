@@ -1,0 +1,107 @@
+"""Certify a policy, or anybody's table, against Definition 1.
+
+    for all cells i, j and every symbol s:    P(s | i) ≤ e^{ε d(i,j)} P(s | j),     d in km
+
+The smallest such ε is the largest loss per km, ρ(i,j,s) = ln(P(s|i) / P(s|j)) / d(i,j). `Search` finds it
+with error bounds; the inequalities that these bounds leave open at the claimed ε are decided in whole
+numbers.
+"""
+
+from __future__ import annotations
+
+from math import inf, nextafter
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.area import Area
+from crowdveil.certify.certificate import Certificate, Witness
+from crowdveil.certify.claim import Claim
+from crowdveil.certify.columns import Columns
+from crowdveil.certify.inputs import read_table
+from crowdveil.certify.ledger import Candidate, Ledger
+from crowdveil.certify.search import Progress, Search
+from crowdveil.policy.policy import Policy, check_epsilon
+
+
+def certify(policy: Policy, *, epsilon_per_km: float | None = None, progress: Progress | None = None) -> Certificate:
+    """Test P(s|i) ≤ e^{ε d(i,j)} P(s|j) for all i, j, s, at the policy's own ε unless another is given."""
+    epsilon = check_epsilon(policy.epsilon_per_km if epsilon_per_km is None else epsilon_per_km)
+    return _certify(policy.area, Columns.of(policy), epsilon, policy.hash, progress)
+
+
+def certify_table(
+    area: Area, table: ArrayLike, epsilon_per_km: float, *, progress: Progress | None = None
+) -> Certificate:
+    """Test a table with one row per cell and one column per symbol.
+
+    Whole numbers are weights, with equal row totals. Floats are probabilities, taken as exactly the numbers
+    they are; rows may miss the sum 1 by 1e-9.
+    """
+    weights = read_table(table, len(area))
+    columns = Columns(weights, lambda symbol: f"column {symbol}")
+    return _certify(area, columns, check_epsilon(epsilon_per_km), "", progress)
+
+
+def smallest_epsilon(policy: Policy) -> float:
+    """max over i, j, s of ln(P(s|i) / P(s|j)) / d(i,j), rounded up; infinite if only one of two is 0."""
+    return certify(policy).smallest_epsilon_per_km
+
+
+def _certify(area: Area, columns: Columns, epsilon: float, policy_hash: str, progress: Progress | None) -> Certificate:
+    ledger = Ledger(columns, area.xy_m, Claim(epsilon))
+    opened = 0
+    one_sided = _one_sided(area, columns)
+    if one_sided is None:
+        search = Search(area, columns, ledger, progress)
+        search.run([symbol for symbol in range(columns.count) if columns.varies(symbol)])
+        opened = search.leaves.pairs_opened
+    if progress is not None and opened == 0:
+        progress(1, 1)
+    ok = one_sided is None and ledger.ok
+    worst = one_sided or ledger.witness
+    return Certificate(
+        ok=ok,
+        epsilon_per_km=epsilon,
+        smallest_epsilon_per_km=inf if one_sided else _rounded_up(ledger),
+        witness=None if worst is None else _witness(ledger, worst),
+        policy_hash=policy_hash,
+        cells=len(area),
+        symbols=columns.count,
+        pairs_opened=opened,
+        exact_comparisons=ledger.exact_comparisons,
+    )
+
+
+def _rounded_up(ledger: Ledger) -> float:
+    """A value that surely holds: above every pair's interval, or the claim itself once it is proved."""
+    if ledger.high == 0:
+        return 0.0
+    above = nextafter(ledger.high, inf)
+    return min(above, ledger.claim.epsilon_per_km) if ledger.ok else above
+
+
+def _one_sided(area: Area, columns: Columns) -> Candidate | None:
+    """A symbol only some cells send: its likeliest sender, and the nearest cell that never sends it."""
+    for symbol in range(columns.count):
+        never = np.flatnonzero(columns.never(symbol))
+        if 0 < len(never) < len(area):
+            cell = int(columns.logs(symbol)[0].argmax())
+            apart = area.xy_m[never] - area.xy_m[cell]
+            return cell, int(never[(apart * apart).sum(axis=1).argmin()]), symbol
+    return None
+
+
+def _witness(ledger: Ledger, worst: Candidate) -> Witness:
+    cell, other, symbol = worst
+    squared_m = ledger.squared_m(cell, other)
+    distance_km = float(np.sqrt(float(squared_m))) / 1000.0
+    weight, against = ledger.columns.exact(cell, symbol), ledger.columns.exact(other, symbol)
+    if against == 0:
+        log_ratio = inf
+    else:
+        log_ratio = float(ledger.columns.log_quotients(*(np.array([index]) for index in worst))[0][0])
+    screened = log_ratio - ledger.claim.epsilon_per_km * distance_km
+    excess = ledger.claim.excess(weight, against, squared_m, screened)
+    name = ledger.columns.name(symbol)
+    return Witness(cell, other, symbol, name, distance_km, log_ratio, excess)

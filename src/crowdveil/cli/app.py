@@ -1,0 +1,47 @@
+"""The command `crowdveil`, put together from its verbs."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from crowdveil.cli import area, certify, demo, draw, policy
+from crowdveil.cli.console import Verbs
+
+app = typer.Typer(
+    name="crowdveil",
+    cls=Verbs,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Choose the crowd that will cover your places, without learning where anyone is.",
+    epilog="First steps: crowdveil demo --out demo/",
+)
+app.add_typer(area.app, name="area")
+app.command("policy", epilog=policy.EXAMPLES)(policy.make)
+app.command("certify", epilog=certify.EXAMPLES)(certify.check)
+app.command("draw", epilog=draw.EXAMPLES)(draw.one)
+app.command("demo", epilog=demo.EXAMPLES)(demo.run)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"crowdveil {version('crowdveil')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="crowdveil")

@@ -1,0 +1,115 @@
+"""`crowdveil area`: describe the cells of a map."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from crowdveil.area import Area, Grid, Hexagons, Towers
+from crowdveil.cli.console import Verbs, show, show_json
+from crowdveil.cli.files import LATITUDE_NAMES, LONGITUDE_NAMES, check_destination, read_pairs, write_whole
+from crowdveil.cli.options import read_real, read_whole
+from crowdveil.errors import InputError
+
+app = typer.Typer(
+    cls=Verbs,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Describe the cells of a map: squares, hexagons, regions of cell towers, or bare points.",
+    epilog="Example: crowdveil area grid --bounds 40.65,-74.03,40.82,-73.90 --cell-km 1 --out area.json",
+)
+
+Bounds = Annotated[str, typer.Option(help="The box to cover, in degrees: south,west,north,east.", metavar="S,W,N,E")]
+Out = Annotated[Path, typer.Option(help="Where to write the area (.json).", metavar="FILE")]
+Places = Annotated[Path, typer.Argument(help="CSV with a header, or with just two columns.", metavar="CSV")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
+
+
+@app.command(
+    epilog="Example: crowdveil area grid --bounds 40.65,-74.03,40.82,-73.90 --cell-km 1 --out area.json",
+)
+def grid(
+    bounds: Bounds,
+    out: Out,
+    cell_km: Annotated[str, typer.Option(help="Side of a square in km, a whole number of metres.", metavar="KM")] = "1",
+    json: AsJson = False,
+) -> None:
+    """Cover a box with square cells."""
+    _write(Grid.from_bounds(*_read_bounds(bounds), cell_km=read_real("cell_km", cell_km)), out, json)
+
+
+@app.command(
+    epilog="Example: crowdveil area hexagons --bounds 40.65,-74.03,40.82,-73.90 --out area.json",
+)
+def hexagons(
+    bounds: Bounds,
+    out: Out,
+    resolution: Annotated[
+        str,
+        typer.Option(help="H3 resolution, 0 to 15; 8 has 0.9 km between centres, 9 has 0.35 km.", metavar="NUMBER"),
+    ] = "8",
+    json: AsJson = False,
+) -> None:
+    """Cover a box with H3 hexagons."""
+    _write(
+        Hexagons.from_bounds(*_read_bounds(bounds), resolution=read_whole("resolution", resolution)),
+        out,
+        json,
+    )
+
+
+@app.command(epilog="Example: crowdveil area towers towers.csv --reach-km 20 --out area.json")
+def towers(
+    places: Places,
+    out: Out,
+    reach_km: Annotated[
+        str, typer.Option(help="Places farther than this from every tower are in no cell.", metavar="KM")
+    ] = "20",
+    json: AsJson = False,
+) -> None:
+    """Regions of cell towers, from a CSV file of lat,lon: every place belongs to its nearest tower."""
+    latitude, longitude = read_pairs(places, LATITUDE_NAMES, LONGITUDE_NAMES)
+    _write(Towers.from_positions(latitude, longitude, reach_km=read_real("reach_km", reach_km)), out, json)
+
+
+@app.command(epilog="Example: crowdveil area points points.csv --out area.json")
+def points(places: Places, out: Out, json: AsJson = False) -> None:
+    """Bare points of a plane, from a CSV file of x_km,y_km; they have no latitude and longitude."""
+    x_km, y_km = read_pairs(places, ("x_km", "x"), ("y_km", "y"))
+    _write(Area.from_points_km(np.column_stack([x_km, y_km])), out, json)
+
+
+def _read_bounds(text: str) -> tuple[float, float, float, float]:
+    try:
+        south, west, north, east = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InputError("bounds", text, "should be four numbers, south,west,north,east in degrees") from None
+    return south, west, north, east
+
+
+def _write(area: Area, out: Path, as_json: bool) -> None:
+    check_destination("out", out, (".json",))
+    size = write_whole(out, area.save)
+    if as_json:
+        show_json(
+            {
+                "area": str(out),
+                "kind": area.kind,
+                "cells": len(area),
+                "nearest_neighbour_km": area.nearest_neighbour_km,
+                "distance_shortening": area.distance_shortening,
+                "digest": area.digest,
+                "bytes": size,
+            }
+        )
+        return
+    facts = {"area": str(out), "kind": area.kind, "cells": f"{len(area):,}"}
+    if len(area) > 1:
+        facts["closest two cells"] = f"{area.nearest_neighbour_km:.3f} km apart"
+    if area.plane is not None:
+        facts["distances"] = f"never longer than on the ground, at most {area.distance_shortening:.1e} of it shorter"
+    facts["digest"] = area.digest
+    show("Area", facts)

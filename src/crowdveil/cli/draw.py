@@ -1,0 +1,54 @@
+"""`crowdveil draw`: what a phone in some cell sends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crowdveil.area import Area
+from crowdveil.certify import certify
+from crowdveil.cli.console import note, progress_bar, show_json
+from crowdveil.cli.options import cell_at, read_real, read_whole
+from crowdveil.errors import InputError
+from crowdveil.policy.policy import Policy
+from crowdveil.report import draw
+
+EXAMPLES = """\b
+Examples:
+  crowdveil draw policy.json --cell 17
+  crowdveil draw policy.cvp --lat 40.75 --lon -73.98 --json
+"""
+
+
+def one(
+    policy: Annotated[Path, typer.Argument(help="The policy, .json or .cvp.", metavar="POLICY")],
+    cell: Annotated[str | None, typer.Option(help="The true cell.", metavar="NUMBER")] = None,
+    lat: Annotated[str | None, typer.Option(help="Latitude of the true place.", metavar="DEGREES")] = None,
+    lon: Annotated[str | None, typer.Option(help="Longitude of the true place.", metavar="DEGREES")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the symbol as JSON.")] = False,
+) -> None:
+    """Certify a policy, then draw one symbol with the operating system's secure generator."""
+    loaded = Policy.load(policy)
+    place = _place(loaded.area, cell, lat, lon)
+    with progress_bar("certifying") as report:
+        certificate = certify(loaded, progress=report)
+    symbol = draw(loaded, place, certificate)
+    name = loaded.symbol_name(symbol)
+    if json:
+        selected = symbol in loaded.selecting
+        show_json({"symbol": symbol, "name": name, "selected": selected, "hash": loaded.hash})
+        return
+    typer.echo(f"{symbol} {name}")
+    note("Send this once. Every further draw from the same place that is sent adds to the privacy loss.")
+
+
+def _place(area: Area, cell: str | None, lat: str | None, lon: str | None) -> int:
+    if cell is not None:
+        if lat is not None or lon is not None:
+            raise InputError("cell", cell, "name either the cell, or lat and lon")
+        return read_whole("cell", cell)
+    if lat is None or lon is None:
+        raise InputError("cell", None, "name the true cell, or its lat and lon")
+    return cell_at(area, read_real("lat", lat), read_real("lon", lon), "place")

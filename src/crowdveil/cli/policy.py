@@ -1,0 +1,168 @@
+"""`crowdveil policy`: make a policy, certify it, write it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray
+from crowdveil.certify import certify
+from crowdveil.cli.console import progress_bar, show, show_json, warn
+from crowdveil.cli.files import check_destination, read_prior, write_whole
+from crowdveil.cli.options import read_epsilon, read_real, read_targets, read_whole
+from crowdveil.cli.summary import facts, summary
+from crowdveil.errors import InputError, NotPrivateError
+from crowdveil.policy.exponential import exponential
+from crowdveil.policy.identity import identity
+from crowdveil.policy.laplace import planar_laplace
+from crowdveil.policy.optimal import optimal_policy
+from crowdveil.policy.policy import Policy
+from crowdveil.policy.quota import minimum_beta
+
+EXAMPLES = """\b
+Examples:
+  crowdveil policy --area area.json --prior prior.csv --targets 3,17
+      --epsilon-per-km 1.386 --beta 0.06 --out policy.json
+  crowdveil policy --area area.json --targets 40.75:-73.98 --epsilon-per-km ln4
+      --users 1083 --wanted 54 --picture policy.png --out policy.cvp
+  crowdveil policy --area area.json --targets 3 --epsilon-per-km ln4
+      --baseline laplace --out laplace.json
+"""
+
+CONFIDENCE = "0.95"
+
+
+class Completion(StrEnum):
+    """What those who are not selected send."""
+
+    equal = "equal"
+    informative = "informative"
+
+
+class Baseline(StrEnum):
+    """Mechanisms to compare with."""
+
+    laplace = "laplace"
+    exponential = "exponential"
+    identity = "identity"
+
+
+def make(
+    area: Annotated[Path, typer.Option(help="The area (.json), from `crowdveil area`.", metavar="FILE")],
+    targets: Annotated[
+        str,
+        typer.Option(help="Cells to cover, such as 3,17, or places, such as 40.75:-73.98.", metavar="LIST"),
+    ],
+    epsilon_per_km: Annotated[
+        str,
+        typer.Option(help="Privacy loss per km, such as 1.386 or ln4; smaller is more private.", metavar="NUMBER"),
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write it: .json, or .cvp (compact).", metavar="FILE")],
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            help="CSV: one probability per line, or a header and cell,probability. Left out: uniform.",
+            metavar="FILE",
+        ),
+    ] = None,
+    beta: Annotated[
+        str | None, typer.Option(help="Share of the users to be selected, between 0 and 1.", metavar="NUMBER")
+    ] = None,
+    users: Annotated[
+        str | None, typer.Option(help="Instead of --beta: how many users report.", metavar="NUMBER")
+    ] = None,
+    wanted: Annotated[
+        str | None, typer.Option(help="Instead of --beta: how many of them are needed.", metavar="NUMBER")
+    ] = None,
+    confidence: Annotated[
+        str | None,
+        typer.Option(help=f"Chance that as many as wanted are found; {CONFIDENCE} unless given.", metavar="NUMBER"),
+    ] = None,
+    completion: Annotated[
+        Completion | None,
+        typer.Option(help="What those not selected send: all the same (equal), or what best tells the prior."),
+    ] = None,
+    baseline: Annotated[
+        Baseline | None, typer.Option(help="Make this mechanism instead of the optimal policy, to compare.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the policy on its map (.png or .svg).", metavar="FILE")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Make the policy that covers the targets best at a privacy level, and certify it."""
+    started = perf_counter()
+    check_destination("out", out, (".json", ".cvp"))
+    if picture is not None:
+        check_destination("picture", picture, (".png", ".svg"))
+    epsilon = read_epsilon(epsilon_per_km)
+    cells = Area.load(area)
+    covered = read_targets(targets, cells)
+    chances = np.full(len(cells), 1 / len(cells)) if prior is None else read_prior(prior, len(cells))
+    if baseline is None:
+        share = _quota(beta, users, wanted, confidence)
+        kind = (completion or Completion.equal).value
+        with progress_bar("optimising") as report:
+            policy = optimal_policy(
+                cells, chances, covered, epsilon_per_km=epsilon, beta=share, completion=kind, progress=report
+            )
+    else:
+        _refuse(baseline, beta=beta, users=users, wanted=wanted, confidence=confidence, completion=completion)
+        policy = make_baseline(baseline, cells, chances, covered, epsilon)
+    with progress_bar("certifying") as report:
+        certificate = certify(policy, progress=report)
+    if not certificate.ok:
+        if baseline is not Baseline.identity:
+            raise NotPrivateError(f"the policy is not private and was not written. {certificate.explain()}")
+        warn(f"{out} protects nobody: every phone sends its true cell. Use it for comparisons only.")
+    size = write_whole(out, policy.save)
+    if picture is not None:
+        draw_picture(policy, picture)
+    seconds = perf_counter() - started
+    if json:
+        show_json(summary(policy, certificate) | {"policy": str(out), "bytes": size, "seconds": round(seconds, 3)})
+    else:
+        show("Policy", facts(policy, certificate, out, size, seconds))
+
+
+def make_baseline(
+    baseline: Baseline, area: Area, prior: FloatArray, targets: list[int], epsilon_per_km: float
+) -> Policy:
+    """One of the mechanisms to compare with."""
+    maker = {"laplace": planar_laplace, "exponential": exponential, "identity": identity}[baseline.value]
+    return maker(area, prior, targets, epsilon_per_km)
+
+
+def draw_picture(policy: Policy, path: Path) -> None:
+    """Write the picture of a policy, whole or not at all."""
+    from crowdveil.picture import draw_policy  # matplotlib takes a second to load; most calls do without
+
+    write_whole(path, lambda temporary: draw_policy(policy, temporary))
+
+
+def _quota(beta: str | None, users: str | None, wanted: str | None, confidence: str | None) -> float:
+    if beta is not None:
+        for name, value in (("users", users), ("wanted", wanted), ("confidence", confidence)):
+            if value is not None:
+                raise InputError(name, value, "beta is given already; name either beta, or users and wanted")
+        return read_real("beta", beta)
+    if users is None or wanted is None:
+        raise InputError("beta", None, "give --beta, or --users and --wanted from which it follows")
+    return minimum_beta(
+        users=read_whole("users", users),
+        wanted=read_whole("wanted", wanted),
+        confidence=read_real("confidence", confidence or CONFIDENCE),
+    )
+
+
+def _refuse(baseline: Baseline, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            shown = str(value) if isinstance(value, StrEnum) else value
+            raise InputError(name, shown, f"has no meaning for the baseline {baseline.value}; leave it out")

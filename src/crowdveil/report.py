@@ -1,0 +1,134 @@
+"""One report: a symbol drawn from a certified policy, in whole numbers, by the operating system's generator.
+
+A row of weights sums to 2^B, so B random bits u, uniform on 0 .. 2^B - 1, choose exactly:
+
+    symbol s   when   c_{s-1} ≤ u < c_s,      c_s = w_0 + ... + w_s,
+
+so P(s | l) = w_s / 2^B to the last bit.
+
+A completion refines the last symbol by a second draw of B bits, independent of the first.
+
+Symbols are numbered as the columns of `weights`; with a completion the last column gives way to the refined
+symbols, so with m columns the refined symbol j is number m - 1 + j (as in `Policy.symbol_name`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.arrays import IntArray, as_cells
+from crowdveil.certify import Certificate
+from crowdveil.errors import InputError, NotPrivateError
+from crowdveil.policy.policy import Policy
+
+CHUNK = 1 << 16
+"""Simulated draws made at once: small enough for the working arrays to stay in the processor's cache."""
+
+
+def draw(
+    policy: Policy,
+    cell: int,
+    certificate: Certificate,
+    random_bits: Callable[[int], int] = secrets.randbits,
+) -> int:
+    """Draw the symbol that a phone in `cell` sends; send it once and keep it, drawing again adds to the loss.
+
+    `random_bits(k)` gives a whole number uniform on 0 .. 2^k - 1; by default from the operating system.
+    """
+    _require(certificate, policy)
+    (place,) = as_cells("cell", [cell], len(policy)).tolist()
+    # Side channels: how long this takes, and how much randomness it eats, must not tell where the phone is.
+    # So both stages are always drawn and always looked up, whichever symbol the first one gives, and a
+    # look-up compares with every boundary instead of stopping at the right one. What is left (caches, the
+    # interpreter's own arithmetic) is far below the jitter of a network; still, whoever sends the symbol
+    # should do so at a time that was fixed before it was drawn.
+    symbol = _pick(policy.weights[place], _bits(random_bits, policy.bits))
+    if policy.completion is None:
+        return symbol
+    row = int(policy.completion.row[place])
+    refined = _pick(policy.completion.weights[row], _bits(random_bits, policy.bits))
+    last = len(policy.symbols) - 1
+    return symbol + (symbol == last) * refined
+
+
+def draw_many(
+    policy: Policy,
+    cells: ArrayLike,
+    certificate: Certificate,
+    generator: np.random.Generator,
+) -> IntArray:
+    """Draw a symbol for each of many cells, for simulations; a real phone uses `draw`."""
+    _require(certificate, policy)
+    if not isinstance(generator, np.random.Generator):
+        raise InputError("generator", generator, "should be a numpy.random.Generator, such as default_rng(7)")
+    places = as_cells("cells", cells, len(policy))
+    flat = places.ravel()
+    symbols = np.empty(flat.shape, dtype=np.int64)
+    if policy.weights.shape[1] == 2:
+        _draw_pairs(np.ascontiguousarray(policy.weights[:, 0]), flat, policy.bits, generator, symbols)
+    else:
+        _draw_rows(policy.weights, flat, policy.bits, generator, symbols)
+    if policy.completion is not None:
+        last = len(policy.symbols) - 1
+        others = np.flatnonzero(symbols == last)
+        refined = np.empty(others.shape, dtype=np.int64)
+        _draw_rows(policy.completion.weights, policy.completion.row[flat[others]], policy.bits, generator, refined)
+        symbols[others] += refined
+    return symbols.reshape(places.shape)
+
+
+def _require(certificate: Certificate, policy: Policy) -> None:
+    if certificate.policy_hash != policy.hash:
+        raise NotPrivateError(
+            f"policy {policy.hash[:12]}: the certificate is for another policy, "
+            f"{certificate.policy_hash[:12]}; certify this one"
+        )
+    if certificate.epsilon_per_km > policy.epsilon_per_km:
+        raise NotPrivateError(
+            f"policy {policy.hash[:12]}: it states ε = {policy.epsilon_per_km:.12g} per km, "
+            f"but the certificate is for {certificate.epsilon_per_km:.12g}; certify what it states"
+        )
+    if not certificate.ok:
+        raise NotPrivateError(f"policy {policy.hash[:12]}: nothing is drawn from it. {certificate.explain()}")
+
+
+def _bits(random_bits: Callable[[int], int], bits: int) -> int:
+    number = random_bits(bits)
+    if not 0 <= number < 1 << bits:
+        raise InputError(f"random_bits({bits})", number, f"should give whole numbers from 0 to 2^{bits} - 1")
+    return number
+
+
+def _pick(weights: IntArray, number: int) -> int:
+    """Count the boundaries c_s at or below `number`; the last one, 2^B, never is."""
+    return int(np.count_nonzero(np.cumsum(weights) <= number))
+
+
+def _random(bits: int, count: int, generator: np.random.Generator) -> IntArray:
+    """Whole numbers uniform on 0 .. 2^bits - 1: the high bits of 64."""
+    words = generator.integers(0, 1 << 64, size=count, dtype=np.uint64)
+    return (words >> np.uint64(64 - bits)).view(np.int64)
+
+
+def _draw_pairs(first: IntArray, rows: IntArray, bits: int, generator: np.random.Generator, symbols: IntArray) -> None:
+    """Two symbols: 0 when u lies below the first weight, else 1."""
+    for start in range(0, len(rows), CHUNK):
+        part = slice(start, start + CHUNK)
+        boundary = first[rows[part]]
+        np.greater_equal(_random(bits, len(boundary), generator), boundary, out=symbols[part], casting="unsafe")
+
+
+def _draw_rows(weights: IntArray, rows: IntArray, bits: int, generator: np.random.Generator, symbols: IntArray) -> None:
+    """Many symbols: bring equal rows together, so that each row's boundaries are summed once."""
+    order = np.argsort(rows, kind="stable")
+    numbers = _random(bits, len(rows), generator)
+    borders = np.flatnonzero(np.diff(rows[order], prepend=-1, append=-1))
+    for start, end in pairwise(borders):
+        group = order[start:end]
+        boundaries = np.cumsum(weights[rows[group[0]]])
+        symbols[group] = np.searchsorted(boundaries, numbers[group], side="right")

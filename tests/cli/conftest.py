@@ -1,0 +1,60 @@
+"""A small city on disk, and the command line run inside the test's own process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from crowdveil.area import Grid
+from crowdveil.cli import app
+from tests.cli.helpers import Make, Run
+
+SMALL = "40.70,-74.00,40.74,-73.95"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run `crowdveil` with some arguments, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    runner = CliRunner()
+
+    def invoke(*arguments: str | Path) -> Result:
+        result = runner.invoke(app, [str(argument) for argument in arguments])
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def area(tmp_path: Path) -> Path:
+    """5 x 5 squares of 1 km."""
+    grid = Grid.from_bounds(*(float(part) for part in SMALL.split(",")), cell_km=1.0)
+    assert len(grid) == 25
+    path = tmp_path / "area.json"
+    grid.save(path)
+    return path
+
+
+@pytest.fixture
+def make(run: Run, area: Path) -> Make:
+    """Run `crowdveil policy` over that area, with good arguments unless others are given."""
+
+    def invoke(**changed: object) -> Result:
+        options: dict[str, object] = {
+            "area": area,
+            "targets": "3,17",
+            "epsilon_per_km": "1.386",
+            "beta": "0.06",
+            "out": "policy.json",
+        }
+        options.update(changed)
+        arguments: list[str] = []
+        for name, value in options.items():
+            if value is not None:
+                arguments += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+        return run("policy", *arguments)
+
+    return invoke

@@ -1,0 +1,22 @@
+"""What the tests of the command line share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from typer.testing import Result
+
+Run = Callable[..., Result]
+Make = Callable[..., Result]
+
+
+def refused(result: Result, *parts: str) -> None:
+    """Exit code 2, one line on stderr that says all of this, nothing on stdout, no traceback."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    lines = result.stderr.splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("crowdveil: ")
+    for part in parts:
+        assert part in lines[0]

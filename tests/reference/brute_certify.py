@@ -1,0 +1,54 @@
+"""Definition 1, slowly: every pair of cells and every symbol, at 80 digits, sharing nothing with the checker.
+
+for all cells i, j and every symbol s:    P(s | i) ≤ e^{ε d(i,j)} P(s | j)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+import mpmath
+
+from crowdveil.area import Area
+from crowdveil.policy.policy import Policy
+
+DIGITS = 80
+
+
+def table_of(policy: Policy) -> list[list[Fraction]]:
+    """P(s | l) as exact fractions."""
+    table = []
+    for cell, weights in enumerate(policy.weights.tolist()):
+        row = [Fraction(weight, policy.total) for weight in weights]
+        if policy.completion is not None:
+            refined = policy.completion.weights[policy.completion.row[cell]].tolist()
+            row = row[:-1] + [row[-1] * Fraction(weight, policy.total) for weight in refined]
+        table.append(row)
+    return table
+
+
+def losses_per_km(area: Area, table: list[list[Fraction]]) -> Iterator[tuple[Any, int, int, int]]:
+    """ln( P(s|i) / P(s|j) ) / d(i,j), with i, j and s, for every P(s|i) > 0."""
+    xy = area.xy_m.tolist()
+    for i, j in permutations(range(len(xy)), 2):
+        squared_m = (xy[i][0] - xy[j][0]) ** 2 + (xy[i][1] - xy[j][1]) ** 2
+        km = mpmath.sqrt(mpmath.mpf(squared_m)) / 1000
+        for s, (p, q) in enumerate(zip(table[i], table[j], strict=True)):
+            if p > 0:
+                quotient = mpmath.inf if q == 0 else mpmath.log(mpmath.mpf((p / q).numerator) / (p / q).denominator)
+                yield quotient / km, i, j, s
+
+
+def brute_smallest_epsilon(area: Area, table: list[list[Fraction]]) -> Any:
+    """The least ε at which Definition 1 holds, as a number of 80 digits."""
+    with mpmath.workdps(DIGITS):
+        return max((loss for loss, *_ in losses_per_km(area, table)), default=mpmath.mpf(0))
+
+
+def brute_is_private(area: Area, table: list[list[Fraction]], epsilon_per_km: float) -> bool:
+    """Whether Definition 1 holds at ε, the exact value of the double."""
+    with mpmath.workdps(DIGITS):
+        return bool(brute_smallest_epsilon(area, table) <= mpmath.mpf(epsilon_per_km))

@@ -1,0 +1,83 @@
+"""Who may import whom, read from the source."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
+ANYONE = {"crowdveil.errors", "crowdveil.arrays"}
+"""What every room may use."""
+
+MAY_IMPORT = {
+    "area": {"crowdveil.area"},
+    "policy": {"crowdveil.area", "crowdveil.policy"},
+    "certify": {"crowdveil.area", "crowdveil.policy.policy", "crowdveil.certify"},
+    "report.py": {"crowdveil.area", "crowdveil.policy.policy", "crowdveil.certify"},
+    "picture.py": {"crowdveil.area", "crowdveil.policy.policy"},
+    "errors.py": set(),
+    "arrays.py": set(),
+    "cli": {"crowdveil"},
+    "__init__.py": {"crowdveil"},
+    "__main__.py": {"crowdveil.cli"},
+}
+HEAVY = {
+    "highspy": "policy/master.py",
+    "h3": "area/hexagons.py",
+    "matplotlib": "picture.py",
+}
+"""The one module that knows each heavy library."""
+
+
+def modules() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, wherever in the file."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide where a name comes from"
+            assert node.module is not None
+            found.add(node.module)
+    return found
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_module_imports_only_what_its_room_may_know(path: Path) -> None:
+    room = room_of(path)
+    assert room in MAY_IMPORT, f"{room} is a new room: say in MAY_IMPORT what it may know"
+    allowed = MAY_IMPORT[room] | ANYONE
+    for name in imports(path):
+        if name.split(".")[0] == "crowdveil":
+            assert any(name == known or name.startswith(known + ".") for known in allowed), f"{path} imports {name}"
+
+
+def test_nothing_imports_the_command_line() -> None:
+    for path in modules():
+        if room_of(path) not in ("cli", "__main__.py"):
+            assert not any(name.startswith("crowdveil.cli") for name in imports(path)), path
+
+
+@pytest.mark.parametrize("library", HEAVY)
+def test_one_module_knows_each_heavy_library(library: str) -> None:
+    users = {str(p.relative_to(SOURCE)) for p in modules() if any(n.split(".")[0] == library for n in imports(p))}
+    assert users == {HEAVY[library]}
+
+
+def test_the_checker_sees_nothing_of_the_makers_of_policies() -> None:
+    makers = {p.stem for p in (SOURCE / "policy").glob("*.py")} - {"policy", "__init__"}
+    assert len(makers) > 10
+    for path in (SOURCE / "certify").glob("*.py"):
+        for name in imports(path):
+            assert not any(name == f"crowdveil.policy.{maker}" for maker in makers), f"{path} imports {name}"
+            assert name not in ("crowdveil", "crowdveil.policy"), f"{path} imports {name}"
