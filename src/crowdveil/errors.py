@@ -1,9 +1,9 @@
 """What can go wrong, as people are told about it.
 
-CrowdveilError            the caller can mend this; the command line prints it and exits with 2
-├── InputError            a value given to the library: names the field, the value and what would be right
-├── FileFormatError       a file that is truncated, altered or not one of ours
-└── NotPrivateError       a report was asked from a policy that no certificate vouches for
+    CrowdveilError            the caller can mend this; the command line prints it and exits with 2
+    ├── InputError            a value given to the library: names the field, the value and what would be right
+    ├── FileFormatError       a file that is truncated, altered or not one of ours
+    └── NotPrivateError       a report was asked from a policy that no certificate vouches for
 """
 
 from __future__ import annotations

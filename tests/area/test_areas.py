@@ -126,9 +126,9 @@ def test_blocks_hold_every_cell_once_and_boxes_hold_their_cells(n: int, leaf: in
     ("make", "message"),
     [
         (lambda: cv.Area.from_points_km([[0, 0], [1, 1], [0, 0]]), r"cells = \[0, 2\]: lie on the same metre"),
-        (lambda: cv.Area.from_points_km([[0, 0], [0.0004, 0]]), r"cells = \[0, 1\]: lie on the same metre"),
+        (lambda: cv.Area.from_points_km([[0.0, 0.0], [0.0004, 0.0]]), r"cells = \[0, 1\]: lie on the same metre"),
         (lambda: cv.Area.from_points_km([]), r"xy_km = \(0,\)"),
-        (lambda: cv.Area.from_points_km([[0, float("nan")]]), r"xy_km\[0\] = \[0.0, nan\]: .*finite"),
+        (lambda: cv.Area.from_points_km([[0.0, float("nan")]]), r"xy_km\[0\] = \[0.0, nan\]: .*finite"),
         (lambda: cv.Area.from_points_km([[0, 5e7]]), r"xy_km\[0\].*is it in metres\?"),
         (lambda: cv.Area.from_points_km([["a", "b"]]), "xy_km = .*array of numbers"),
         (lambda: cv.Grid.from_bounds(40.8, -74, 40.7, -73.9), "south = 40.8: should lie south of north"),

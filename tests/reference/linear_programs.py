@@ -1,16 +1,19 @@
-"""Slow, readable linear programs: the paper's own, and the reduced one with every row, each with a dual bound."""
+"""Slow, readable linear programs: the paper's own, and the reduced one with every row, with a dual bound.
+
+Both are written as  min c·p  s.t.  A p ≤ b,  E p = f,  0 ≤ p ≤ 1, with the objective scaled to -Σ_T π_t p_t / β.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
-from crowdveil.arrays import FloatArray, IntArray
+from crowdveil.arrays import FloatArray
 
-OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 ATTEMPTS = (
     (1e4, 1e-10, "highs-ds"),
     (1.0, 1e-10, "highs-ds"),
@@ -18,56 +21,62 @@ ATTEMPTS = (
     (1e4, 1e-9, "highs-ds"),
     (1.0, 1e-10, "highs-ipm"),
 )
-"""HiGHS's tolerances are absolute; scaling β and the objective up makes them relative, but sometimes it then gives
-up."""
+"""HiGHS's tolerances are absolute; scaling quota and objective up makes them relative, but it may then give up."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    value: float
-    """What the solver says is the optimum of Σ_T π_t p_t / β."""
-    dual_bound: float
-    """A bound of it by weak duality, computed here from the solver's multipliers whatever their quality."""
+class Program:
+    objective: FloatArray
+    inequality: csr_array
+    limit: FloatArray
+    equality: csr_array
+    fixed: FloatArray
+
+    def solve(self, method: str, tolerance: float | None = None) -> Any:
+        """What scipy's HiGHS says."""
+        names = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+        return linprog(
+            self.objective,
+            A_ub=self.inequality,
+            b_ub=self.limit,
+            A_eq=self.equality,
+            b_eq=self.fixed,
+            bounds=(0, 1),
+            method=method,
+            options={} if tolerance is None else dict.fromkeys(names, tolerance),
+        )
 
 
-def literal_lp(D: FloatArray, prior: FloatArray, targets: list[int], beta: float, method: str = "highs-ds") -> float:
-    """Algorithm 1 as printed: n² variables P(c|l), all n³ privacy rows with e^{+D}; returns the optimum / β."""
+def literal_program(D: FloatArray, prior: FloatArray, targets: list[int], beta: float) -> Program:
+    """Algorithm 1 as printed: n² variables P(c|l), all n³ privacy rows with e^{+D}; l̂ is the first column."""
     n = len(prior)
-    chosen = 0
-
-    def column(c: int) -> IntArray:
-        return np.arange(n) * n + c
-
-    rows, cols, vals = [], [], []
-    row = 0
-    for one in range(n):
-        for two in range(n):
-            if one != two:
-                for c in range(n):
-                    rows += [row, row]
-                    cols += [one * n + c, two * n + c]
-                    vals += [1.0, -np.exp(D[one, two])]
-                    row += 1
-    inequality = csr_array((vals, (rows, cols)), shape=(row, n * n))
-    sums = csr_array((np.ones(n * n), (np.repeat(np.arange(n), n), np.arange(n * n))), shape=(n, n * n))
-    quota = csr_array((prior, (np.zeros(n, dtype=int), column(chosen))), shape=(1, n * n))
-    objective = np.zeros(n * n)
-    objective[column(chosen)[targets]] = -prior[targets] / beta
-    answer = linprog(
-        objective,
-        A_ub=inequality,
-        b_ub=np.zeros(row),
-        A_eq=vstack([sums, quota]),
-        b_eq=np.append(np.ones(n), beta),
-        bounds=(0, 1),
-        method=method,
-        options=OPTIONS if method == "highs-ds" else {},
+    one, two, column = (axis.ravel() for axis in np.meshgrid(*[np.arange(n)] * 3, indexing="ij"))
+    apart = one != two
+    one, two, column = one[apart], two[apart], column[apart]
+    row = np.arange(len(one))
+    inequality = csr_array(
+        (
+            np.concatenate([np.ones(len(row)), -np.exp(D[one, two])]),
+            (np.tile(row, 2), np.concatenate([one * n + column, two * n + column])),
+        ),
+        shape=(len(row), n * n),
     )
+    sums = csr_array((np.ones(n * n), (np.repeat(np.arange(n), n), np.arange(n * n))), shape=(n, n * n))
+    chosen = np.arange(n) * n
+    quota = csr_array((prior, (np.zeros(n, dtype=int), chosen)), shape=(1, n * n))
+    objective = np.zeros(n * n)
+    objective[chosen[targets]] = -prior[targets] / beta
+    return Program(objective, inequality, np.zeros(len(row)), vstack([sums, quota]), np.append(np.ones(n), beta))
+
+
+def literal_lp(D: FloatArray, prior: FloatArray, targets: list[int], beta: float) -> float:
+    """The optimum of the paper's program."""
+    answer = literal_program(D, prior, targets, beta).solve("highs-ds", 1e-10)
     assert answer.status == 0, answer.message
     return -float(answer.fun)
 
 
-def reduced_lp(D: FloatArray, prior: FloatArray, targets: list[int], beta: float) -> Answer:
+def reduced_program(D: FloatArray, prior: FloatArray, targets: list[int], beta: float, scale: float = 1.0) -> Program:
     """The n-variable program, every row written so that no coefficient exceeds 1 (MATH 2)."""
     n = len(prior)
     one, two = np.nonzero(~np.eye(n, dtype=bool))
@@ -77,30 +86,31 @@ def reduced_lp(D: FloatArray, prior: FloatArray, targets: list[int], beta: float
     # e^{-D} p_i - p_j ≤ 0   and   p_i - e^{-D} p_j ≤ 1 - e^{-D}
     flat = csr_array((np.r_[fall, -np.ones(m)], (np.r_[at, at], np.r_[one, two])), shape=(m, n))
     steep = csr_array((np.r_[np.ones(m), -fall], (np.r_[at, at], np.r_[one, two])), shape=(m, n))
-    inequality = vstack([flat, steep]).tocsr()
-    limit = np.r_[np.zeros(m), -np.expm1(-D[one, two])]
-    gain = np.zeros(n)
-    gain[targets] = prior[targets] / beta
-    answers = []
+    objective = np.zeros(n)
+    objective[targets] = -prior[targets] * (scale / beta)
+    return Program(
+        objective,
+        vstack([flat, steep]).tocsr(),
+        np.r_[np.zeros(m), -np.expm1(-D[one, two])],
+        csr_array(prior[None] * (scale / beta)),
+        np.array([scale]),
+    )
+
+
+def reduced_dual_bound(D: FloatArray, prior: FloatArray, targets: list[int], beta: float) -> float:
+    """A bound of Σ_T π_t p_t / β by weak duality, computed here from the solver's multipliers, good or bad."""
+    bounds = []
     for scale, tolerance, method in ATTEMPTS:
-        answer = linprog(
-            -gain * scale,
-            A_ub=inequality,
-            b_ub=limit,
-            A_eq=csr_array(prior[None] * (scale / beta)),
-            b_eq=[scale],
-            bounds=(0, 1),
-            method=method,
-            options={"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance},
-        )
+        program = reduced_program(D, prior, targets, beta, scale)
+        answer = program.solve(method, tolerance)
         if answer.status != 0:
             continue
-        multipliers = np.maximum(-np.asarray(answer.ineqlin.marginals), 0.0) / scale
+        multipliers = np.maximum(-np.asarray(answer.ineqlin.marginals), 0.0)
         price = -float(np.asarray(answer.eqlin.marginals)[0])
-        # weak duality: for any multipliers ≥ 0 and any price, with 0 ≤ p ≤ 1
-        left = gain - inequality.T @ multipliers - price * prior / beta
-        bound = float(limit @ multipliers) + price + float(np.maximum(left, 0.0).sum())
-        answers.append(Answer(-float(answer.fun) / scale, bound))
-        if bound <= answers[-1].value * (1 + 1e-11):
+        # for any multipliers ≥ 0 and any price, with 0 ≤ p ≤ 1
+        left = -program.objective - program.inequality.T @ multipliers - price * (prior * (scale / beta))
+        bound = float(program.limit @ multipliers) + price * scale + float(np.maximum(left, 0.0).sum())
+        bounds.append(bound / scale)
+        if bounds[-1] <= -float(answer.fun) / scale * (1 + 1e-11):
             break
-    return min(answers, key=lambda a: a.dual_bound)
+    return min(bounds)

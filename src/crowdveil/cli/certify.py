@@ -68,11 +68,11 @@ def check(
 
 
 def _facts(certificate: Certificate) -> dict[str, str]:
-    epsilon = certificate.epsilon_per_km
+    epsilon, smallest = certificate.epsilon_per_km, certificate.smallest_epsilon_per_km
     facts = {
         "private": "yes" if certificate.ok else "NO",
         "checked at": f"ε = {epsilon:.9g} per km: {in_plain_words(epsilon)}",
-        "smallest ε": f"{certificate.smallest_epsilon_per_km:.12g} per km",
+        "smallest ε": f"{smallest:.12g} per km" if np.isfinite(smallest) else "none: not private at any ε",
         "inequalities": f"{certificate.inequalities:,} of {certificate.cells:,} cells",
         "verdict": certificate.explain(),
     }

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 from typer.core import TyperGroup
 
 from crowdveil.errors import CrowdveilError
@@ -75,7 +76,7 @@ def show(title: str, facts: Mapping[str, str]) -> None:
         return
     table = Table(title=title, show_header=False, title_justify="left")
     for name, value in facts.items():
-        table.add_row(name, value)
+        table.add_row(name, Text(value))
     Console().print(table)
 
 
@@ -84,7 +85,7 @@ def show_rows(title: str, header: list[str], rows: list[list[str]]) -> None:
     if sys.stdout.isatty():
         table = Table(*header, title=title, title_justify="left")
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*(Text(entry) for entry in row))
         Console().print(table)
         return
     widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]

@@ -32,7 +32,7 @@ def facts(policy: Policy, certificate: Certificate, out: Path, size: int, second
         "policy": f"{out} ({in_bytes(size)})",
         "cells": f"{len(policy):,}",
         "targets": shown,
-        "privacy": f"ε = {policy.epsilon_per_km:.6g} per km: {in_plain_words(policy.epsilon_per_km)}",
+        "privacy": _privacy(policy.epsilon_per_km) if certificate.ok else "NONE",
         "selected": f"{policy.beta:.2%} of the users (β)",
         "value": f"{policy.value:.4%} of the selected are at a target",
     }
@@ -43,3 +43,7 @@ def facts(policy: Policy, certificate: Certificate, out: Path, size: int, second
         f"yes, private from ε = {certificate.smallest_epsilon_per_km:.9g} per km on" if certificate.ok else "NO"
     )
     return facts | {"hash": policy.hash, "time": f"{seconds:.2f} s"}
+
+
+def _privacy(epsilon_per_km: float) -> str:
+    return f"ε = {epsilon_per_km:.6g} per km: {in_plain_words(epsilon_per_km)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import beta as beta_distribution
+from scipy.special import betaincinv
 
 from crowdveil.errors import InputError
 
@@ -21,4 +21,4 @@ def minimum_beta(*, users: int, wanted: int, confidence: float = 0.95) -> float:
         raise InputError("wanted", wanted, f"cannot exceed users = {users}: no β makes that many of them report")
     if not 0 < confidence < 1:
         raise InputError("confidence", confidence, "should lie strictly between 0 and 1")
-    return float(beta_distribution.ppf(confidence, wanted, users - wanted + 1))
+    return float(betaincinv(wanted, users - wanted + 1, confidence))
