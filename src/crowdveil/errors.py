@@ -4,6 +4,8 @@
     ├── InputError            a value given to the library: names the field, the value and what would be right
     ├── FileFormatError       a file that is truncated, altered or not one of ours
     └── NotPrivateError       a report was asked from a policy that no certificate vouches for
+
+Each is a ValueError, so that callers who know nothing of this tree catch it too.
 """
 
 from __future__ import annotations

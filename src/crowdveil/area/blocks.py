@@ -7,6 +7,7 @@ ordered cells from b·n // 2^L to (b+1)·n // 2^L and consists of blocks 2b and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -78,6 +79,14 @@ class Blocks:
             high = np.maximum.reduceat(ordered, starts[:-1], axis=0)
             levels.append(Level(starts, low, high))
         return cls(order, tuple(levels))
+
+    @cached_property
+    def leaf_positions(self) -> IntArray:
+        """Ordered positions of each leaf's cells, shape (leaves, most); a smaller leaf names its last cell twice."""
+        starts = self.leaves.starts
+        width = int(np.diff(starts).max())
+        positions: IntArray = np.minimum(starts[:-1, None] + np.arange(width), starts[1:, None] - 1)
+        return positions
 
     @property
     def leaves(self) -> Level:

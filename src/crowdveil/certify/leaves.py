@@ -39,7 +39,7 @@ class Leaves:
         ordered = xy_m[blocks.order]
         middle = (ordered.min(axis=0) + ordered.max(axis=0)) // 2
         self.xy_m: FloatArray = (ordered - middle).astype(np.float64)
-        self.members = _members(blocks)
+        self.members = blocks.leaf_positions
         self.x, self.y = self.xy_m[:, 0][self.members], self.xy_m[:, 1][self.members]
         self.pairs_opened = 0
 
@@ -89,11 +89,3 @@ class Leaves:
         cells, others = self.members[a[triple], i], self.members[b[triple], j]
         self.ledger.consider(self.order[cells], self.order[others], batch.symbols[s[triple]])
         self.pairs_opened += slack.size
-
-
-def _members(blocks: Blocks) -> IntArray:
-    """Ordered positions of each leaf's cells; a leaf with one cell fewer names its last one twice."""
-    starts = blocks.leaves.starts
-    width = int(np.diff(starts).max())
-    members: IntArray = np.minimum(starts[:-1, None] + np.arange(width), starts[1:, None] - 1)
-    return members

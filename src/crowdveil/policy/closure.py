@@ -214,11 +214,8 @@ class ClosureMap:
 
     @cached_property
     def _members(self) -> IntArray:
-        """Cells of each leaf, the last one repeated where a leaf is smaller."""
-        starts = self._leaves.leaves.starts
-        width = int(np.diff(starts).max())
-        inside = np.minimum(starts[:-1, None] + np.arange(width), starts[1:, None] - 1)
-        members: IntArray = self._leaves.order[inside]
+        """Cells of each leaf."""
+        members: IntArray = self._leaves.order[self._leaves.leaf_positions]
         return members
 
 

@@ -1,10 +1,10 @@
 """The exact optimum for any number of targets: pieces on demand, with a proven gap.
 
 Given target chances x, the best policy is closure(x); the objective Σ π_t x_t is linear and Σ π p convex and piecewise
-linear in x. Each round: the relaxation over the pieces seen so far (master.py) gives an upper bound and a proposal; the
-proposal, shifted until it meets the quota (single.py), is a feasible policy, a lower bound; both points' pieces join
-the relaxation. There are finitely many pieces, so the bounds meet. A trust region on the Laplace scale keeps early
-proposals, made on few pieces, from running away; it never enters the upper bound.
+linear in x. Each round: the relaxation over the pieces seen so far (relaxation.py) gives an upper bound and a
+proposal; the proposal, shifted until it meets the quota (single.py), is a feasible policy, a lower bound; both
+points' pieces join the relaxation. There are finitely many pieces, so the bounds meet. A trust region on the Laplace
+scale keeps early proposals, made on few pieces, from running away; it never enters the upper bound.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from crowdveil.area import Area, Blocks, Points
 from crowdveil.arrays import FloatArray
 from crowdveil.policy.closure import LEAST_SCORE, ClosureMap, Pieces
-from crowdveil.policy.master import Relaxation
+from crowdveil.policy.relaxation import Relaxation
 from crowdveil.policy.scale import score_of
 from crowdveil.policy.single import shift_to_quota
 
@@ -28,8 +28,8 @@ PATIENCE = 6
 """Rounds without any progress after which rounding errors are all that is left."""
 FIRST_RADIUS = 0.5
 LEAST_RADIUS, LARGEST_RADIUS = 1e-6, 4.0
-COARSE_CELLS = 1600
-"""Larger areas are first solved at about a quarter as many cells; nothing but the starting point comes of it."""
+COARSE_CELLS, BLOCK_CELLS = 1600, 16
+"""Larger areas are first solved with one cell for each block of up to 16; only the starting point comes of it."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _coarse_scores(
     """Where to start: the optimum of a coarser area, in which the people of a block live at one of its cells."""
     if len(area) <= COARSE_CELLS:
         return np.zeros(len(targets))
-    blocks = Blocks.over(area.xy_m, len(area) // (COARSE_CELLS // 4))
+    blocks = Blocks.over(area.xy_m, BLOCK_CELLS)
     starts = blocks.leaves.starts
     middle = blocks.order[(starts[:-1] + starts[1:]) // 2]
     chosen = np.union1d(middle, targets)
@@ -140,6 +140,7 @@ class _Search:
         proposal = self.relaxation.propose(self.scores, self.radius)
         if proposal is None:
             return False
+        self.radius = proposal.radius
         self.upper_bound = min(self.upper_bound, proposal.upper_bound / self.beta)
         if self._gap() <= GAP:
             return True
