@@ -66,6 +66,13 @@ def test_cells_at_the_limit_of_the_steep_constraint_share_one_row() -> None:
     assert cv.certify(policy).ok
 
 
+def test_nothing_is_refined_where_privacy_has_left_nothing() -> None:
+    area = cv.Area.from_points_km([[0.0, 0.0], [0.5, 0.0]])
+    policy = cv.optimal_policy(area, None, [0], epsilon_per_km=1.0, beta=0.7, completion="informative")
+    assert policy.completion is None
+    assert cv.Policy.from_json(policy.to_json()) == policy
+
+
 def test_equal_columns_are_the_papers_table() -> None:
     area = cv.Area.from_points_km([[0, 0], [1, 0], [2, 0]])
     policy = cv.optimal_policy(area, None, [1], epsilon_per_km=1.0, beta=0.3)

@@ -30,8 +30,10 @@ def check_destination(field: str, path: Path, suffixes: tuple[str, ...]) -> None
         raise InputError(field, str(path), "is a folder or a device; name a file")
     if not target.parent.is_dir():
         raise InputError(field, str(path), "the folder does not exist; make it first")
-    if not os.access(target.parent, os.W_OK):
-        raise InputError(field, str(path), "the folder cannot be written to")
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as error:
+        raise InputError(field, str(path), f"the folder cannot be written to ({error.strerror})") from None
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> int:

@@ -49,8 +49,11 @@ def equal_columns(policy: Policy) -> FloatArray:
     return table
 
 
-def informative_completion(area: Area, hit_weights: IntArray, epsilon_per_km: float, bits: int) -> Completion:
-    """Refine `other` for given weights of `hit`; see the module's text for the construction and its proof."""
+def informative_completion(area: Area, hit_weights: IntArray, epsilon_per_km: float, bits: int) -> Completion | None:
+    """Refine `other` for given weights of `hit`; see the module's text for the construction and its proof.
+
+    None where p has left nothing to tell any cells apart by.
+    """
     n = len(area)
     if n > LARGEST_AREA:
         raise InputError("completion", "informative", f"needs an n x n table, at most {LARGEST_AREA} cells; here {n:,}")
@@ -63,6 +66,8 @@ def informative_completion(area: Area, hit_weights: IntArray, epsilon_per_km: fl
     np.maximum(direct, 0.0, out=direct)
     row = _classes(direct)
     first = np.unique(row, return_index=True)[1]
+    if len(first) == 1:
+        return None
     away = _closure(direct, log_rest, least_apart)[np.ix_(first, first)]
     chances = np.exp(-away / 2)
     chances /= chances.sum(axis=1, keepdims=True)

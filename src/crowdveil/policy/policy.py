@@ -34,6 +34,7 @@ from crowdveil.area import Area
 from crowdveil.area.area import canonical_json, parse_json, whole_number, whole_numbers
 from crowdveil.arrays import FloatArray, IntArray, as_cells, as_floats, frozen
 from crowdveil.errors import FileFormatError, InputError
+from crowdveil.policy.encoding import listed, pack, read_weights, row_sums, unpack
 
 FORMAT = "crowdveil-policy"
 VERSION = 1
@@ -103,8 +104,8 @@ class Policy:
 
     def _check_completion(self, completion: Completion, n: int) -> Completion:
         cells = tuple(as_cells("completion.cells", list(completion.cells), n).tolist())
-        if len(set(cells)) != len(cells) or not cells:
-            raise InputError("completion.cells", cells, "should be one or more different cells")
+        if len(set(cells)) != len(cells) or len(cells) < 2:
+            raise InputError("completion.cells", cells, "should be two or more different cells")
         if len(self.symbols) - 1 in self.selecting:
             raise InputError("selecting", self.selecting, "a completion refines the last symbol; it cannot select")
         weights = _check_weights("completion.weights", completion.weights, None, len(cells), self.bits)
@@ -196,7 +197,7 @@ class Policy:
             }
             parts.append(self.completion.weights[:, :-1])
         text = canonical_json(header).encode()
-        return struct.pack(">Q", len(text)) + text + b"".join(_pack(part, self.bits) for part in parts)
+        return struct.pack(">Q", len(text)) + text + b"".join(pack(part, self.bits) for part in parts)
 
     def to_bytes(self) -> bytes:
         """The canonical form compressed, with its hash: some kilobytes for thousands of cells."""
@@ -236,13 +237,13 @@ class Policy:
             "selecting": list(self.selecting),
             "provenance": dict(self.provenance),
             "area": self.area.describe(),
-            "weights": _listed(self.weights),
+            "weights": listed(self.weights),
         }
         if self.completion is not None:
             document["completion"] = {
                 "cells": list(self.completion.cells),
                 "row": self.completion.row.tolist(),
-                "weights": _listed(self.completion.weights),
+                "weights": listed(self.completion.weights),
             }
         return json.dumps(document, allow_nan=False)
 
@@ -342,48 +343,10 @@ def _check_weights(name: str, weights: ArrayLike, n: int | None, symbols: int, b
     if outside.any():
         at = np.argwhere(outside)[0].tolist()
         raise InputError(f"{name}{at}", int(array[tuple(at)]), f"should lie between 0 and 2^{bits}")
-    # Entries are at most 2^62; sums of up to 2^26 of them are exact in two halves.
-    low, high = (array & 0x7FFFFFFF).sum(axis=1), (array >> 31).sum(axis=1)
-    sums = [int(a) + (int(b) << 31) for a, b in zip(low, high, strict=True)]
-    for row, total in enumerate(sums):
+    for row, total in enumerate(row_sums(array)):
         if total != 1 << bits:
             raise InputError(f"sum of {name}[{row}]", total, f"should be 2^{bits} = {1 << bits}")
     return frozen(array.astype(np.int64))
-
-
-def _pack(columns: IntArray, bits: int) -> bytes:
-    """Big-endian whole numbers of as many bytes as 2^bits needs, row after row."""
-    width = bits // 8 + 1
-    data = np.ascontiguousarray(columns).astype(">u8").reshape(-1, 1).view(np.uint8)
-    return data[:, 8 - width :].tobytes()
-
-
-def _unpack(data: bytes, rows: int, columns: int, bits: int) -> tuple[IntArray, bytes]:
-    """Undo `_pack` and put back the last column, which takes what is left of 2^bits."""
-    width = bits // 8 + 1
-    size = rows * columns * width
-    if len(data) < size:
-        raise FileFormatError("policy: the weights are cut short")
-    padded = np.zeros((rows * columns, 8), dtype=np.uint8)
-    padded[:, 8 - width :] = np.frombuffer(data[:size], dtype=np.uint8).reshape(-1, width)
-    values = padded.view(">u8").astype(np.int64).reshape(rows, columns)
-    return _with_last(values, bits), data[size:]
-
-
-def _listed(weights: IntArray) -> list[Any]:
-    """All but the last column: bare numbers for two symbols, rows for more."""
-    listed: list[Any] = (weights[:, 0] if weights.shape[1] == 2 else weights[:, :-1]).tolist()
-    return listed
-
-
-def _with_last(columns: IntArray, bits: int) -> IntArray:
-    if (columns < 0).any() or (columns > 1 << bits).any():
-        raise FileFormatError(f"policy: weights should lie between 0 and 2^{bits}")
-    last = (1 << bits) - columns.astype(object).sum(axis=1) if columns.shape[1] > 1 else (1 << bits) - columns[:, 0]
-    if (last < 0).any():
-        row = int(np.flatnonzero(last < 0)[0])
-        raise FileFormatError(f"policy: the weights of row {row} sum to more than 2^{bits}")
-    return np.column_stack([columns, last.astype(np.int64)])
 
 
 def _from_canonical(canonical: bytes) -> Policy:
@@ -399,12 +362,12 @@ def _from_canonical(canonical: bytes) -> Policy:
             (header[name],) = struct.unpack(">d", bytes.fromhex(header[name]))
         bits = whole_number("bits", header["bits"], 1, MAX_BITS)
         n = len(Area.from_description(header["area"]))
-        weights, data = _unpack(data, n, len(header["symbols"]) - 1, bits)
-        header["weights"] = _listed(weights)
+        weights, data = unpack(data, n, len(header["symbols"]) - 1, bits)
+        header["weights"] = listed(weights)
         if "completion" in header:
             rows = whole_number("completion.rows", header["completion"]["rows"], 1, n)
-            weights, data = _unpack(data, rows, len(header["completion"]["cells"]) - 1, bits)
-            header["completion"]["weights"] = _listed(weights)
+            weights, data = unpack(data, rows, len(header["completion"]["cells"]) - 1, bits)
+            header["completion"]["weights"] = listed(weights)
     except (KeyError, TypeError, ValueError, struct.error) as error:
         raise FileFormatError(f"policy: a field is missing or wrong ({error})") from None
     if data:
@@ -425,7 +388,7 @@ def _from_document(document: dict[str, Any]) -> Policy:
             refined = document["completion"]
             cells = tuple(whole_numbers("completion.cells", refined["cells"], width=1).tolist())
             row = whole_numbers("completion.row", refined["row"], width=1)
-            completion = Completion(cells, row, _read_weights(refined["weights"], len(cells), bits))
+            completion = Completion(cells, row, read_weights(refined["weights"], len(cells), bits))
         for name in _REALS:
             if isinstance(document[name], bool) or not isinstance(document[name], int | float):
                 raise InputError(name, document[name], "should be a number")
@@ -433,7 +396,7 @@ def _from_document(document: dict[str, Any]) -> Policy:
             area=Area.from_description(document["area"]),
             epsilon_per_km=float(document["epsilon_per_km"]),
             targets=tuple(whole_numbers("targets", document["targets"], width=1).tolist()),
-            weights=_read_weights(document["weights"], len(symbols), bits),
+            weights=read_weights(document["weights"], len(symbols), bits),
             symbols=symbols,
             selecting=tuple(whole_numbers("selecting", document["selecting"], width=1).tolist()),
             bits=bits,
@@ -446,13 +409,3 @@ def _from_document(document: dict[str, Any]) -> Policy:
         raise FileFormatError(f"policy: the field {error} is missing") from None
     except (TypeError, AttributeError, OverflowError) as error:
         raise FileFormatError(f"policy: a field has the wrong type ({error})") from None
-
-
-def _read_weights(listed: Any, symbols: int, bits: int) -> IntArray:
-    if not isinstance(listed, list):
-        raise FileFormatError("policy: weights should be a list")
-    columns = np.asarray(listed)
-    shape = (len(listed),) if symbols == 2 else (len(listed), symbols - 1)
-    if columns.dtype.kind != "i" or columns.shape != shape:
-        raise FileFormatError(f"policy: weights should be whole numbers, {symbols - 1} a row")
-    return _with_last(columns.reshape(len(listed), -1).astype(np.int64), bits)

@@ -1,0 +1,66 @@
+"""Weights as bytes and as JSON: all but the last symbol, which takes what is left of 2^bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.arrays import IntArray
+from crowdveil.errors import FileFormatError
+
+
+def row_sums(weights: NDArray[Any]) -> list[int]:
+    """Exact sums of rows of up to 2^26 whole numbers up to 2^62, in two halves that cannot overflow."""
+    low, high = (weights & 0x7FFFFFFF).sum(axis=1), (weights >> 31).sum(axis=1)
+    return [a + (b << 31) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+
+
+def pack(columns: IntArray, bits: int) -> bytes:
+    """Big-endian whole numbers of as many bytes as 2^bits needs, row after row."""
+    width = bits // 8 + 1
+    data = np.ascontiguousarray(columns).astype(">u8").reshape(-1, 1).view(np.uint8)
+    return data[:, 8 - width :].tobytes()
+
+
+def unpack(data: bytes, rows: int, columns: int, bits: int) -> tuple[IntArray, bytes]:
+    """Undo `pack` and put back the last column, which takes what is left of 2^bits."""
+    width = bits // 8 + 1
+    size = rows * columns * width
+    if len(data) < size:
+        raise FileFormatError("policy: the weights are cut short")
+    padded = np.zeros((rows * columns, 8), dtype=np.uint8)
+    padded[:, 8 - width :] = np.frombuffer(data[:size], dtype=np.uint8).reshape(-1, width)
+    values = padded.view(">u8").astype(np.int64).reshape(rows, columns)
+    return _with_last(values, bits), data[size:]
+
+
+def listed(weights: IntArray) -> list[Any]:
+    """All but the last column: bare numbers for two symbols, rows for more."""
+    columns: list[Any] = (weights[:, 0] if weights.shape[1] == 2 else weights[:, :-1]).tolist()
+    return columns
+
+
+def read_weights(values: Any, symbols: int, bits: int) -> IntArray:
+    """Undo `listed`."""
+    if not isinstance(values, list):
+        raise FileFormatError("policy: weights should be a list")
+    try:
+        columns = np.asarray(values)
+    except (ValueError, OverflowError):  # rows of different lengths
+        columns = np.empty(0)
+    shape = (len(values),) if symbols == 2 else (len(values), symbols - 1)
+    if columns.dtype.kind != "i" or columns.shape != shape or not values:
+        raise FileFormatError(f"policy: weights should be whole numbers below 2^63, {symbols - 1} a row")
+    return _with_last(columns.reshape(len(values), -1).astype(np.int64), bits)
+
+
+def _with_last(columns: IntArray, bits: int) -> IntArray:
+    if (columns < 0).any() or (columns > 1 << bits).any():
+        raise FileFormatError(f"policy: weights should lie between 0 and 2^{bits}")
+    last = [(1 << bits) - total for total in row_sums(columns)]
+    if min(last) < 0:
+        row = next(row for row, left in enumerate(last) if left < 0)
+        raise FileFormatError(f"policy: the weights of row {row} sum to more than 2^{bits}")
+    return np.column_stack([columns, np.array(last, dtype=np.int64)])
