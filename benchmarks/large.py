@@ -27,7 +27,7 @@ def main(side: int, targets: int, cell_km: float, check: bool) -> None:
                 "solve_s": solved - start,
                 "certify_s": time.perf_counter() - solved if check else None,
                 "private": certificate.ok if certificate else None,
-                "gap": float(policy.provenance["gap"]),
+                "gap": float(policy.provenance["gap_before_rounding"]),
                 "compact_bytes": len(policy.to_bytes()),
                 "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             }

@@ -189,6 +189,7 @@ def test_a_device_notices_metres_that_are_not_where_they_claim_to_be() -> None:
         '{"kind": "points", "centres_m": [[0, 0], [0, 0]]}',
         '{"kind": "points", "centres_m": [[0, 90000000]]}',
         lie(all_kinds()[0], rows=0),
+        lie(all_kinds()[0], keep=[0, 1]),
         lie(all_kinds()[0], rows=10**9),
         lie(all_kinds()[0], cell_m="1"),
         lie(all_kinds()[0], origin_e7=[1]),
@@ -201,7 +202,7 @@ def test_a_device_notices_metres_that_are_not_where_they_claim_to_be() -> None:
         '"' * 100000,
         "[" * 100000,
     ],
-    ids=range(26),
+    ids=range(27),
 )
 def test_a_broken_description_is_one_clear_error(text: str) -> None:
     with pytest.raises(cv.CrowdveilError):

@@ -67,6 +67,39 @@ def test_zero_prior_elsewhere_and_targets_next_to_each_other_work() -> None:
     assert cv.certify(policy).ok
 
 
+def test_no_prior_is_the_uniform_prior_wherever_it_is_left_out() -> None:
+    uniform = [0.25] * 4
+    assert make(prior=None).hash == make(prior=uniform).hash
+    for baseline in (cv.planar_laplace, cv.exponential, cv.identity):
+        assert baseline(AREA, None, [1], 1.0).hash == baseline(AREA, uniform, [1], 1.0).hash
+    one = [cv.lemma2_bound(AREA, prior, 1, epsilon_per_km=1.0) for prior in (None, uniform)]
+    many = [cv.lemma5_bound(AREA, prior, [1], epsilon_per_km=1.0) for prior in (None, uniform)]
+    assert one[0] == one[1]
+    assert many[0] == many[1]
+
+
+def test_the_stated_gap_is_that_of_the_published_whole_numbers() -> None:
+    policy = make()
+    bound = float(policy.provenance["upper_bound"])
+    assert float(policy.provenance["gap"]) == pytest.approx((bound - policy.value) / bound)
+    assert 0 < float(policy.provenance["gap_before_rounding"]) <= float(policy.provenance["gap"]) < 1e-7
+
+
+def test_an_epsilon_beyond_all_sense_still_gives_a_policy() -> None:
+    for epsilon in (1e3, 1e6, 1e300):
+        assert cv.certify(make(epsilon_per_km=epsilon, beta=0.6)).ok
+
+
+def test_reprs_are_one_short_line() -> None:
+    policy = make(completion="informative")
+    assert repr(policy).startswith("Policy(4 cells, 2 targets, ")
+    assert policy.hash[:12] in repr(policy)
+    assert repr(policy.completion).startswith("Completion(")
+    assert repr(AREA) == "Points(4 cells)"
+    grid = cv.Grid.from_bounds(40.7, -74.0, 40.72, -73.98)
+    assert repr(grid.subset([1])) == "Grid(1 cells of 3 x 2 squares of 1,000 m around 40.7100, -73.9900)"
+
+
 def test_a_policy_is_frozen() -> None:
     policy = make()
     with pytest.raises(ValueError, match="read-only"):
@@ -181,6 +214,7 @@ def make_once() -> cv.Policy:
         ("format", "other"),
         ("version", 99),
         ("hash", "0" * 64),
+        ("surprise", 1),
     ],
 )
 def test_a_tampered_field_is_refused(field: str, value: object) -> None:

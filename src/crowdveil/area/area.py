@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,14 +34,16 @@ Description = dict[str, Any]
 """An area as JSON: strings and whole numbers only, so that its canonical text is the same everywhere."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Area:
     """Cells with centres in whole metres. Make one with `Grid`, `Hexagons`, `Towers` or `from_points_km`."""
 
-    xy_m: IntArray = field(repr=False)
+    xy_m: IntArray
     """Cell centres, metres east and north of the origin, shape (n, 2)."""
 
     kind: ClassVar[str] = ""
+    fields: ClassVar[tuple[str, ...]] = ()
+    """What a description of this kind may hold."""
     kinds: ClassVar[dict[str, type[Area]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -98,6 +100,9 @@ class Area:
         if kind not in Area.kinds or kind == "":
             known = ", ".join(sorted(k for k in Area.kinds if k))
             raise FileFormatError(f"area kind = {kind!r}: should be one of {known}")
+        unknown = sorted(set(description) - {"kind", *Area.kinds[kind].fields})
+        if unknown:
+            raise FileFormatError(f"area of kind {kind}: unknown field {unknown[0]!r}")
         try:
             return Area.kinds[kind]._read(dict(description))
         except KeyError as error:
@@ -123,6 +128,16 @@ class Area:
 
     def __len__(self) -> int:
         return len(self.xy_m)
+
+    def __repr__(self) -> str:
+        where = ""
+        if self.plane is not None:
+            where = f" around {self.plane.latitude_e7 / 1e7:.4f}, {self.plane.longitude_e7 / 1e7:.4f}"
+        return f"{type(self).__name__}({len(self):,} cells{self._size()}{where})"
+
+    def _size(self) -> str:
+        """What a repr says of the cells beside their number."""
+        return ""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Area) and self.digest == other.digest
@@ -217,11 +232,12 @@ class Area:
         return kept
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Points(Area):
     """Bare points of a plane: for studies without a map."""
 
     kind: ClassVar[str] = "points"
+    fields: ClassVar[tuple[str, ...]] = ("centres_m",)
 
     def describe(self) -> Description:
         """Return the centres alone."""
@@ -263,7 +279,7 @@ def read_text(path: str | Path) -> str:
     except OSError as error:
         raise FileFormatError(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise FileFormatError(f"{path}: not a text file") from None
+        raise FileFormatError(f"{path}: not UTF-8 text") from None
 
 
 def whole_numbers(field: str, values: object, width: int) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from typing import ClassVar
@@ -25,7 +25,7 @@ from crowdveil.arrays import FloatArray, IntArray, frozen
 from crowdveil.errors import FileFormatError, InputError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Grid(Area):
     """Squares of `cell_m` metres, row by row from the south-west; some may be left out."""
 
@@ -34,10 +34,11 @@ class Grid(Area):
     rows: int
     columns: int
     first_centre_m: tuple[int, int]
-    kept: IntArray | None = field(default=None, repr=False)
+    kept: IntArray | None = None
     """Numbers of the squares that are cells, when not all are."""
 
     kind: ClassVar[str] = "grid"
+    fields: ClassVar[tuple[str, ...]] = ("origin_e7", "cell_m", "rows", "columns", "first_centre_m", "kept")
 
     @classmethod
     def build(
@@ -107,6 +108,9 @@ class Grid(Area):
             whole_pair("first_centre_m", description["first_centre_m"]),
             None if kept is None else whole_numbers("kept", kept, width=1),
         )
+
+    def _size(self) -> str:
+        return f" of {self.rows} x {self.columns} squares of {self.cell_m:,} m"
 
     @property
     def plane(self) -> Plane:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -27,15 +27,16 @@ from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import FileFormatError, InputError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Hexagons(Area):
     """H3 cells, in the order of their ids; centres in whole metres."""
 
     origin: Plane
     resolution: int
-    cells: tuple[str, ...] = field(repr=False)
+    cells: tuple[str, ...]
 
     kind: ClassVar[str] = "hexagons"
+    fields: ClassVar[tuple[str, ...]] = ("origin_e7", "resolution", "cells", "centres_m")
 
     @classmethod
     def from_bounds(cls, south: float, west: float, north: float, east: float, *, resolution: int = 8) -> Hexagons:
@@ -47,13 +48,17 @@ class Hexagons(Area):
         if expected > MAX_CELLS:
             raise InputError("resolution", resolution, f"gives about {expected:,.0f} cells; at most {MAX_CELLS:,}")
         corners = [(south, west), (south, east), (north, east), (north, west)]
-        return cls.from_ids(sorted(h3.h3shape_to_cells(h3.LatLngPoly(corners), resolution)), plane)
+        cells = sorted(h3.h3shape_to_cells(h3.LatLngPoly(corners), resolution))
+        if not cells:
+            what = "no hexagon of this size has its centre in these bounds; use a finer resolution"
+            raise InputError("resolution", resolution, what)
+        return cls.from_ids(cells, plane)
 
     @classmethod
     def from_ids(cls, cells: list[str], plane: Plane | None = None) -> Hexagons:
         """Given H3 cells of one resolution."""
         if not cells:
-            raise InputError("resolution", 0, "no hexagon has its centre in these bounds; use a finer resolution")
+            raise InputError("cells", [], "should name at least one hexagon")
         for cell in cells:
             if not h3.is_valid_cell(cell):
                 raise InputError("cells", cell, "should be an H3 cell id")
@@ -83,6 +88,9 @@ class Hexagons(Area):
         claimed = whole_numbers("centres_m", description["centres_m"], width=2)
         check_metres(claimed, derived.xy_m)
         return cls(claimed, derived.origin, resolution, derived.cells)
+
+    def _size(self) -> str:
+        return f" of resolution {self.resolution}"
 
     @property
     def plane(self) -> Plane:

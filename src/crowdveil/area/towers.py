@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -23,16 +23,17 @@ from crowdveil.arrays import IntArray, frozen
 from crowdveil.errors import InputError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Towers(Area):
     """Towers in whole metres; a point belongs to the nearest one within `reach_m`."""
 
     origin: Plane
-    towers_e7: IntArray = field(repr=False)
+    towers_e7: IntArray
     """Latitude and longitude of each tower in 1e-7 degrees, shape (n, 2)."""
     reach_m: int
 
     kind: ClassVar[str] = "towers"
+    fields: ClassVar[tuple[str, ...]] = ("origin_e7", "towers_e7", "centres_m", "reach_m")
 
     @classmethod
     def from_positions(cls, latitude: ArrayLike, longitude: ArrayLike, *, reach_km: float = 20.0) -> Towers:
@@ -68,6 +69,9 @@ class Towers(Area):
         claimed = whole_numbers("centres_m", description["centres_m"], width=2)
         check_metres(claimed, derived.xy_m)
         return cls(claimed, derived.origin, derived.towers_e7, reach_m)
+
+    def _size(self) -> str:
+        return f" of {self.reach_m / 1000:g} km reach"
 
     @property
     def plane(self) -> Plane:

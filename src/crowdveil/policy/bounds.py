@@ -10,7 +10,7 @@ from crowdveil.area import Area
 from crowdveil.policy.policy import check_epsilon, check_prior, check_targets
 
 
-def lemma2_bound(area: Area, prior: ArrayLike, target: int, *, epsilon_per_km: float) -> float:
+def lemma2_bound(area: Area, prior: ArrayLike | None, target: int, *, epsilon_per_km: float) -> float:
     """One target:  V ≤ π_t / Σ_l π_l e^{-D_lt}."""
     epsilon = check_epsilon(epsilon_per_km)
     (cell,) = check_targets([target], len(area))
@@ -19,7 +19,7 @@ def lemma2_bound(area: Area, prior: ArrayLike, target: int, *, epsilon_per_km: f
     return float(pi[cell]) / near if near else 0.0
 
 
-def lemma5_bound(area: Area, prior: ArrayLike, targets: ArrayLike, *, epsilon_per_km: float) -> float:
+def lemma5_bound(area: Area, prior: ArrayLike | None, targets: ArrayLike, *, epsilon_per_km: float) -> float:
     """Several targets:  V ≤ ( 1 + Σ_{l∉T} π_l / Σ_t π_t e^{D_lt} )^{-1}.
 
     The paper's proof reaches this line and then replaces 1/Σ by Σ1/, which is larger, so that its printed bound is too

@@ -31,7 +31,7 @@ def closed_form_hit(area: Area, targets: ArrayLike, scores: ArrayLike, *, epsilo
 
 
 def closed_form_for_quota(
-    area: Area, prior: ArrayLike, targets: ArrayLike, *, epsilon_per_km: float, beta: float
+    area: Area, prior: ArrayLike | None, targets: ArrayLike, *, epsilon_per_km: float, beta: float
 ) -> FloatArray:
     """The closed form with equal scores, raised until Σ π p = β."""
     pi = check_prior(prior, len(area))

@@ -42,6 +42,8 @@ from crowdveil.policy.scale import log_chances
 DENSE_CELLS = 1500
 """Up to here all distances are kept (18 MB); above, only those from targets."""
 LEAF_CELLS = 16
+GUESSES = 4
+"""Cells tried where the way to a cell crosses 1/2: each saves opening many others."""
 CHUNK_PAIRS = 4_000_000
 """Pairs of cells looked at together: bounds the memory of a step at some 100 MB."""
 LEAST_SCORE = -600.0
@@ -125,12 +127,12 @@ class ClosureMap:
         share = np.clip(scores[target], 0.0, distance) / np.maximum(distance, 1e-300)
         start = self.area.xy_m[self.targets[target]]
         crossing = start + share[:, None] * (self.area.xy_m - start)
-        _, nearest = self.area.tree.query(crossing)
+        nearest = np.asarray(self.area.tree.query(crossing, k=GUESSES)[1])
         position = np.full(len(self.area), -1)
         position[core] = np.arange(len(core))
         via = position[self.targets[target]]
         least = log_steep_hit[via] - self._away(core[via], self._cells)
-        for guess in (nearest, self._cells):
+        for guess in (*nearest.T, self._cells):
             at = position[guess]
             value = np.where(at >= 0, log_steep_hit[at] - self._away(core[at], self._cells), -np.inf)
             via, least = np.where(value > least, at, via), np.maximum(value, least)
@@ -139,34 +141,45 @@ class ClosureMap:
     def _open_blocks(
         self, core: IntArray, log_steep_hit: FloatArray, least: FloatArray
     ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Pairs (leaf, k) that may still improve on `least`: log y_k - ε·(distance of k to the leaf) > its least.
+        """Pairs (leaf, k) that may still improve on `least` somewhere in the leaf, by two tests that both must fail:
 
-        Leaves against leaves first, then, for pairs that stay open, the leaf against each core cell of the other.
+        boxes    log y_k - ε·(distance of k to the leaf)  ≤  min least
+        slopes   log y_k + ε u·x_k  ≤  min (least_l + ε u·x_l)      since u·(x_l - x_k) ≤ d(k, l) for |u| = 1
+
+        with u pointing from the nearest target to the leaf. Leaves against leaves first, then leaves against cells.
         """
-        leaves = self._leaves.leaves
-        worst = leaves.minima(least[self._leaves.order])
-        position = np.full(len(self.area), -1)
-        position[core] = np.arange(len(core))
-        member = position[self._members]
-        height = np.where(member >= 0, log_steep_hit[member], -np.inf)
-        highest = height.max(axis=1)
-        with_core = np.flatnonzero(highest > -np.inf)
+        per_m = self.epsilon_per_km / 1000.0
+        leaves, order, members = self._leaves.leaves, self._leaves.order, self._members
         xy_m = self.area.xy_m.astype(np.float64)
         low, high = leaves.low_m.astype(np.float64), leaves.high_m.astype(np.float64)
-        step = max(1, CHUNK_PAIRS // len(with_core))
+        middle, half = (low + high) / 2, (high - low) / 2
+        u = middle - xy_m[self.targets[self._nearest_target[order[leaves.starts[:-1]]]]]
+        u *= per_m / np.maximum(np.hypot(u[:, 0], u[:, 1]), 1e-9)[:, None]
+        worst = leaves.minima(least[order])
+        tilted_worst = (least[members] + (xy_m[members] * u[:, None, :]).sum(axis=2)).min(axis=1)
+        position = np.full(len(self.area), -1)
+        position[core] = np.arange(len(core))
+        member = position[members]
+        height = np.where(member >= 0, log_steep_hit[member], -np.inf)
+        highest = height.max(axis=1)
+        some_core = np.flatnonzero(highest > -np.inf)
+        step = max(1, CHUNK_PAIRS // len(some_core))
         for first in range(0, len(leaves), step):
             some = slice(first, first + step)
-            gap = _gap_m(low[some, None], high[some, None], low[with_core], high[with_core])
-            bound = highest[with_core] - (self.epsilon_per_km / 1000.0) * gap
-            leaf, other = np.nonzero(bound > worst[some, None])
-            leaf, other = leaf + first, with_core[other]
+            gap = _gap_m(low[some, None], high[some, None], low[some_core], high[some_core])
+            tilt = u[some] @ middle[some_core].T + np.abs(u[some]) @ half[some_core].T
+            leaf, other = np.nonzero(
+                (highest[some_core] - per_m * gap > worst[some, None])
+                & (highest[some_core] + tilt > tilted_worst[some, None])
+            )
+            leaf, other = leaf + first, some_core[other]
             for start in range(0, len(leaf), CHUNK_PAIRS // LEAF_CELLS):
                 part = slice(start, start + CHUNK_PAIRS // LEAF_CELLS)
-                box = leaf[part, None]
-                point = xy_m[self._members[other[part]]]
+                box, point = leaf[part, None], xy_m[members[other[part]]]
+                tops = height[other[part]]
                 gap = _gap_m(low[box], high[box], point, point)
-                bound = height[other[part]] - (self.epsilon_per_km / 1000.0) * gap
-                pair, at = np.nonzero(bound > worst[box])
+                tilt = (u[box] * point).sum(axis=2)
+                pair, at = np.nonzero((tops - per_m * gap > worst[box]) & (tops + tilt > tilted_worst[box]))
                 if len(pair):
                     yield leaf[part][pair], member[other[part][pair], at]
 
@@ -207,6 +220,11 @@ class ClosureMap:
     @cached_property
     def _all_distances(self) -> FloatArray:
         return self.epsilon_per_km * self.area.distances_km(self._cells)
+
+    @cached_property
+    def _nearest_target(self) -> IntArray:
+        nearest: IntArray = self.from_targets.argmin(axis=0)
+        return nearest
 
     @cached_property
     def _leaves(self) -> Blocks:

@@ -54,12 +54,8 @@ def informative_completion(area: Area, hit_weights: IntArray, epsilon_per_km: fl
 
     None where p has left nothing to tell any cells apart by.
     """
+    least_apart = check_informative(area, epsilon_per_km, bits)
     n = len(area)
-    if n > LARGEST_AREA:
-        raise InputError("completion", "informative", f"needs an n x n table, at most {LARGEST_AREA} cells; here {n:,}")
-    least_apart = epsilon_per_km * area.nearest_neighbour_km
-    if np.ldexp(UNIFORM_SHARE / n, bits) * KEPT_BACK * least_apart < 8:
-        raise InputError("bits", bits, "too few for an informative completion of this area; use 53")
     log_rest = np.log(((1 << bits) - hit_weights).astype(np.float64)) - bits * np.log(2.0)
     direct = epsilon_per_km * (1 - KEPT_BACK) * area.distances_km(np.arange(n))
     direct -= np.abs(log_rest[:, None] - log_rest[None, :])
@@ -73,6 +69,17 @@ def informative_completion(area: Area, hit_weights: IntArray, epsilon_per_km: fl
     chances /= chances.sum(axis=1, keepdims=True)
     chances = (1 - UNIFORM_SHARE) * chances + UNIFORM_SHARE / len(first)
     return Completion(tuple(first.tolist()), row, whole_rows(chances, bits))
+
+
+def check_informative(area: Area, epsilon_per_km: float, bits: int) -> float:
+    """Refuse areas too large, and weights too coarse, to be refined; return the least D of two cells."""
+    n = len(area)
+    if n > LARGEST_AREA:
+        raise InputError("completion", "informative", f"needs an n x n table, at most {LARGEST_AREA} cells; here {n:,}")
+    least_apart = epsilon_per_km * area.nearest_neighbour_km
+    if np.ldexp(UNIFORM_SHARE / n, bits) * KEPT_BACK * least_apart < 8:
+        raise InputError("bits", bits, "too few for an informative completion of this area; use 53")
+    return least_apart
 
 
 def whole_rows(chances: FloatArray, bits: int) -> IntArray:

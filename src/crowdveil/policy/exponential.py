@@ -13,7 +13,7 @@ ERROR = 1e-14
 """Bound of the float error of an entry: an exponential over a sum of at most 3,000 positive terms."""
 
 
-def exponential(area: Area, prior: ArrayLike, targets: ArrayLike, epsilon_per_km: float) -> Policy:
+def exponential(area: Area, prior: ArrayLike | None, targets: ArrayLike, epsilon_per_km: float) -> Policy:
     """P(c|l) = e^{-ε d(l,c)/2} / Σ_k e^{-ε d(l,k)/2}.
 
     Private at ε: moving from l to l' changes the numerator by at most a factor e^{ε d(l,l')/2} (triangle
@@ -29,5 +29,5 @@ def exponential(area: Area, prior: ArrayLike, targets: ArrayLike, epsilon_per_km
     table = np.exp(-np.minimum(rate * area.distances_km(np.arange(n)) / 2, 700.0))
     table /= table.sum(axis=1, keepdims=True)
     weights = round_private(table, share)
-    provenance: dict[str, str | int] = {"method": "exponential mechanism", "uniform_share": f"{share:.3e}"}
-    return table_policy(area, prior, targets, epsilon, weights, provenance)
+    method = "exponential mechanism"
+    return table_policy(area, prior, targets, epsilon, weights, method=method, uniform_share=share)

@@ -10,7 +10,7 @@ from crowdveil.policy.policy import DEFAULT_BITS, Policy
 from crowdveil.policy.tables import check_table_size, table_policy
 
 
-def identity(area: Area, prior: ArrayLike, targets: ArrayLike, epsilon_per_km: float) -> Policy:
+def identity(area: Area, prior: ArrayLike | None, targets: ArrayLike, epsilon_per_km: float) -> Policy:
     """P(c|l) = 1 if c = l, else 0. The ε it is given is not kept: no certificate will vouch for it."""
     weights = np.eye(check_table_size(area), dtype=np.int64) << DEFAULT_BITS
-    return table_policy(area, prior, targets, epsilon_per_km, weights, {"method": "identity"})
+    return table_policy(area, prior, targets, epsilon_per_km, weights, method="identity")

@@ -44,7 +44,7 @@ RULES = ((0.01, 3), (0.045, 4), (0.2, 6), (1.0, 12))
 PAIRS_AT_ONCE = 1_000_000
 
 
-def planar_laplace(area: Area, prior: ArrayLike, targets: ArrayLike, epsilon_per_km: float) -> Policy:
+def planar_laplace(area: Area, prior: ArrayLike | None, targets: ArrayLike, epsilon_per_km: float) -> Policy:
     """P(c|l) = ∫ over the region of c of ε²/(2π) e^{-ε|x - l|} dx, by exact integration, not by sampling.
 
     Outer regions are unbounded: noise that leaves the area counts for the nearest cell.
@@ -55,11 +55,8 @@ def planar_laplace(area: Area, prior: ArrayLike, targets: ArrayLike, epsilon_per
     check_targets(targets, n)
     share = uniform_share(area, epsilon, ERROR)
     weights = round_private(laplace_table(area, epsilon), share)
-    provenance: dict[str, str | int] = {
-        "method": "planar Laplace, nearest cell",
-        "uniform_share": f"{share:.3e}",
-    }
-    return table_policy(area, prior, targets, epsilon, weights, provenance)
+    method = "planar Laplace, nearest cell"
+    return table_policy(area, prior, targets, epsilon, weights, method=method, uniform_share=share)
 
 
 def sample_planar_laplace(xy_km: ArrayLike, epsilon_per_km: float, generator: np.random.Generator) -> FloatArray:

@@ -21,6 +21,9 @@ from crowdveil.policy.relaxation import Relaxation
 from crowdveil.policy.scale import score_of
 from crowdveil.policy.single import shift_to_quota
 
+BOUND_ERROR = 64 * np.finfo(float).eps
+LARGEST_LOSS = 700.0
+"""Between the nearest cells; e^-700 is nothing next to any weight."""
 GAP = 1e-13
 """Stop when the bounds differ by less than this share of the value."""
 MAX_ROUNDS = 60
@@ -28,7 +31,7 @@ PATIENCE = 6
 """Rounds without any progress after which rounding errors are all that is left."""
 FIRST_RADIUS = 0.5
 LEAST_RADIUS, LARGEST_RADIUS = 1e-6, 4.0
-COARSE_CELLS, BLOCK_CELLS = 1600, 16
+COARSE_CELLS, BLOCK_CELLS = 3000, 16
 """Larger areas are first solved with one cell for each block of up to 16; only the starting point comes of it."""
 
 
@@ -43,13 +46,8 @@ class Optimum:
     value: float
     """Σ_T π_t p_t / Σ π_l p_l, attained."""
     upper_bound: float
-    """No private policy with the same β has a larger value."""
+    """No private policy with the same β has a larger value; rounded up by what floating point may have lost."""
     rounds: int
-
-    @property
-    def gap(self) -> float:
-        """(upper bound - value) / upper bound; 0 where the value is 0."""
-        return max(0.0, self.upper_bound - self.value) / self.upper_bound if self.upper_bound else 0.0
 
 
 def solve(
@@ -61,6 +59,8 @@ def solve(
     progress: Callable[[int, int], None] | None = None,
 ) -> Optimum:
     """Maximise Σ_T π_t p_t over all private p with Σ π p = β."""
+    # Private at a smaller ε is private at ε; where even neighbours may differ by e^700, more buys nothing.
+    epsilon_per_km = min(epsilon_per_km, LARGEST_LOSS / area.nearest_neighbour_km)
     # A target nobody is at earns nothing, and raising it costs: it is left to what privacy gives it. If nobody is at
     # any, the value is 0 whatever is done, and equal scores keep the policy as sharp as privacy allows.
     seeds = tuple(t for t in targets if prior[t] > 0) or targets
@@ -71,7 +71,7 @@ def solve(
     scores, pieces = shift_to_quota(closure, prior, beta, start)
     if easy:  # with one target the closure is the optimum
         value = _value(prior, gain, seeds, pieces)
-        return Optimum(pieces.log_hit, scores, value, value, 1)
+        return _optimum(pieces, scores, value, value, gain, beta, 1)
     return _Search(closure, prior, gain, beta, scores, pieces).run(progress)
 
 
@@ -96,6 +96,21 @@ def _coarse_scores(
 
 def _value(prior: FloatArray, gain: FloatArray, targets: tuple[int, ...], pieces: Pieces) -> float:
     return float(gain @ np.exp(pieces.log_hit[list(targets)])) / float(prior @ np.exp(pieces.log_hit))
+
+
+def _optimum(
+    pieces: Pieces,
+    scores: FloatArray,
+    value: float,
+    upper_bound: float,
+    gain: FloatArray,
+    beta: float,
+    rounds: int,
+) -> Optimum:
+    """Sums of up to n terms below Σ c_t / β are right to some last places; the bound pays for them."""
+    lost = BOUND_ERROR * (float(gain.sum()) / beta if (scores >= 0).any() else value)
+    above = max(value, upper_bound) + lost
+    return Optimum(pieces.log_hit, scores, value, min(1.0, above) if value else 0.0, rounds)
 
 
 class _Search:
@@ -131,7 +146,7 @@ class _Search:
             if progress is not None:
                 done = min(1.0, max(0.0, -np.log10(max(self._gap(), GAP)) / -np.log10(GAP)))
                 progress(int(100 * done), 100)
-        return Optimum(self.pieces.log_hit, self.scores, self.value, max(self.value, self.upper_bound), rounds)
+        return _optimum(self.pieces, self.scores, self.value, self.upper_bound, self.gain, self.beta, rounds)
 
     def _gap(self) -> float:
         return 1.0 if np.isinf(self.upper_bound) else 1 - self.value / self.upper_bound

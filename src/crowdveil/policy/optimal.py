@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from importlib.metadata import version
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +10,9 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
-from crowdveil.policy.completion import informative_completion
+from crowdveil.policy.completion import check_informative, informative_completion
 from crowdveil.policy.master import solver_version
-from crowdveil.policy.multi import Optimum, solve
+from crowdveil.policy.multi import solve
 from crowdveil.policy.policy import (
     DEFAULT_BITS,
     MAX_BITS,
@@ -23,6 +21,7 @@ from crowdveil.policy.policy import (
     check_prior,
     check_targets,
 )
+from crowdveil.policy.provenance import provenance
 from crowdveil.policy.rounding import mix_share, to_weights
 
 Progress = Callable[[int, int], None]
@@ -47,14 +46,11 @@ def optimal_policy(
     they are. The proven gap to the optimum is in `policy.provenance`. Certify the policy before anyone uses it.
     """
     epsilon, cells, pi = _checked(area, prior, targets, epsilon_per_km, beta, completion, bits)
-    mix_share(area, epsilon, beta, bits, 0.0, 0.0)  # refuses an unreachable β before any work is done
     optimum = solve(area, pi, cells, epsilon, beta, progress)
     largest = float(np.exp(optimum.log_hit.max()))
     share = mix_share(area, epsilon, beta, bits, largest, float(optimum.scores.max()))
     weights = to_weights(optimum.log_hit, beta, share, bits)
-    refined = None
-    if completion == "informative":
-        refined = informative_completion(area, weights[:, 0], epsilon, bits)
+    refined = informative_completion(area, weights[:, 0], epsilon, bits) if completion == "informative" else None
     hit = weights[:, 0] / (1 << bits)
     reached = float(pi @ hit)
     value = float(pi[list(cells)] @ hit[list(cells)]) / reached
@@ -67,8 +63,25 @@ def optimal_policy(
         completion=refined,
         value=value,
         beta=reached,
-        provenance=_provenance(optimum, pi, beta, share, completion),
+        provenance=provenance(
+            pi,
+            method="optimal",
+            solver=solver_version(),
+            completion=completion,
+            beta_asked=float(beta),
+            rounds=optimum.rounds,
+            optimum=optimum.value,
+            upper_bound=optimum.upper_bound,
+            gap_before_rounding=relative_gap(optimum.upper_bound, optimum.value),
+            gap=relative_gap(optimum.upper_bound, value),
+            mixed_share=share,
+        ),
     )
+
+
+def relative_gap(upper_bound: float, value: float) -> float:
+    """(upper bound - value) / upper bound: no private policy with the same β is better by more than this share."""
+    return max(0.0, upper_bound - value) / upper_bound if upper_bound else 0.0
 
 
 def _checked(
@@ -85,36 +98,15 @@ def _checked(
         raise InputError("area", f"{n} cell", "a policy needs at least two cells to tell apart")
     epsilon = check_epsilon(epsilon_per_km)
     cells = check_targets(targets, n)
-    pi = np.full(n, 1 / n) if prior is None else check_prior(prior, n)
+    pi = check_prior(prior, n)
     if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1):
         raise InputError("beta", beta, "should lie strictly between 0 and 1; minimum_beta computes it")
     if completion not in COMPLETIONS:
         raise InputError("completion", completion, f"should be one of {', '.join(COMPLETIONS)}")
     if not isinstance(bits, int) or not 8 <= bits <= MAX_BITS:
         raise InputError("bits", bits, f"should be a whole number from 8 to {MAX_BITS}")
+    # Refuse before any work is done what would be refused after it.
+    mix_share(area, epsilon, beta, bits, 0.0, 0.0)
+    if completion == "informative":
+        check_informative(area, epsilon, bits)
     return epsilon, cells, pi
-
-
-def _provenance(
-    optimum: Optimum, prior: FloatArray, beta: float, share: float, completion: str
-) -> dict[str, str | int]:
-    """How the policy was made; reals as the shortest text that reads back as the same number."""
-    return {
-        "method": "optimal",
-        "crowdveil": version("crowdveil"),
-        "solver": solver_version(),
-        "numpy": np.__version__,
-        "prior_sha256": prior_digest(prior),
-        "beta_asked": repr(float(beta)),
-        "completion": completion,
-        "rounds": optimum.rounds,
-        "optimum": repr(optimum.value),
-        "upper_bound": repr(optimum.upper_bound),
-        "gap": repr(optimum.gap),
-        "mixed_share": repr(share),
-    }
-
-
-def prior_digest(prior: FloatArray) -> str:
-    """SHA-256 of a prior as big-endian doubles."""
-    return hashlib.sha256(prior.astype(">f8").tobytes()).hexdigest()

@@ -46,26 +46,29 @@ MAX_TABLE_ENTRIES = 64_000_000
 MAX_UNPACKED_BYTES = 1 << 30
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Completion:
     """How `other` is refined: one of the symbols `cells`, with weights that depend on the true cell's row."""
 
     cells: tuple[int, ...]
     """The cell each refined symbol stands for."""
-    row: IntArray = field(repr=False)
+    row: IntArray
     """Which row of `weights` each true cell uses, shape (n,). Cells that must not be told apart share one."""
-    weights: IntArray = field(repr=False)
+    weights: IntArray
     """Whole numbers, shape (rows, symbols); each row sums to 2^bits."""
 
+    def __repr__(self) -> str:
+        return f"Completion({len(self.cells)} symbols, {len(self.weights)} different rows)"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Policy:
     """Weights of what a phone sends, for every cell it may be in; see the module's text for the meaning."""
 
     area: Area
     epsilon_per_km: float
     targets: tuple[int, ...]
-    weights: IntArray = field(repr=False)
+    weights: IntArray
     """Whole numbers, shape (n, symbols); each row sums to 2^bits."""
     symbols: tuple[str, ...] = ("hit", "other")
     """Name of each column of `weights`: `hit`, `other`, or the number of a cell."""
@@ -119,6 +122,11 @@ class Policy:
     def __len__(self) -> int:
         return len(self.area)
 
+    def __repr__(self) -> str:
+        targets = f"{len(self.targets)} target{'s' * (len(self.targets) > 1)}"
+        shares = f"ε={self.epsilon_per_km:.4g}/km, β={self.beta:.2%}, value={self.value:.2%}"
+        return f"Policy({len(self):,} cells, {targets}, {self.symbol_count:,} symbols, {shares}, hash {self.hash[:12]})"
+
     @property
     def total(self) -> int:
         """What every row of weights sums to, 2^bits."""
@@ -155,7 +163,7 @@ class Policy:
         second = self.completion.weights[self.completion.row] / self.total
         return np.hstack([first[:, :-1], first[:, -1:] * second])
 
-    def value_under(self, prior: ArrayLike) -> float:
+    def value_under(self, prior: ArrayLike | None) -> float:
         """Σ_T π_t p_t / Σ π_l p_l for some prior (0 where nobody is ever selected)."""
         pi = check_prior(prior, len(self))
         selected = float(pi @ self.hit)
@@ -201,7 +209,7 @@ class Policy:
 
     def to_bytes(self) -> bytes:
         """The canonical form compressed, with its hash: some kilobytes for thousands of cells."""
-        return MAGIC + bytes.fromhex(self.hash) + zlib.compress(self.canonical_bytes(), level=9)
+        return MAGIC + bytes.fromhex(self.hash) + zlib.compress(self.canonical_bytes(), level=6)
 
     @staticmethod
     def from_bytes(data: bytes) -> Policy:
@@ -311,9 +319,12 @@ def check_targets(targets: ArrayLike, n: int) -> tuple[int, ...]:
     return tuple(sorted(cells))
 
 
-def check_prior(prior: ArrayLike, n: int) -> FloatArray:
-    """Refuse a prior that is not n finite numbers ≥ 0 which sum to one (to 1e-6; it is then scaled to one)."""
-    pi = as_floats("prior", prior)
+def check_prior(prior: ArrayLike | None, n: int) -> FloatArray:
+    """Refuse a prior that is not n finite numbers ≥ 0 which sum to one (to 1e-6; it is then scaled to one).
+
+    None stands for the uniform prior.
+    """
+    pi = np.full(n, 1 / n) if prior is None else as_floats("prior", prior)
     if pi.shape != (n,):
         raise InputError("prior", f"{pi.size} numbers", f"should have one number for each of {n} cells")
     for bad, what in ((~np.isfinite(pi), "should be finite"), (pi < 0, "should not be negative")):
@@ -329,6 +340,8 @@ def check_prior(prior: ArrayLike, n: int) -> FloatArray:
 # --- reading and writing ------------------------------------------------------------------------------------
 
 _REALS = ("epsilon_per_km", "value", "beta")
+_FIELDS = {"format", "version", "hash", "area", "bits", "targets", "symbols", "selecting", "weights"}
+_FIELDS |= {*_REALS, "completion", "provenance"}
 
 
 def _check_weights(name: str, weights: ArrayLike, n: int | None, symbols: int, bits: int) -> IntArray:
@@ -380,6 +393,9 @@ def _from_document(document: dict[str, Any]) -> Policy:
     version = document.get("version")
     if version != VERSION:
         raise FileFormatError(f"policy: version = {version!r}: this program reads version {VERSION}")
+    unknown = sorted(set(document) - _FIELDS)
+    if unknown:
+        raise FileFormatError(f"policy: unknown field {unknown[0]!r}")
     try:
         bits = whole_number("bits", document["bits"], 1, MAX_BITS)
         symbols = tuple(str(symbol) for symbol in document["symbols"])

@@ -19,8 +19,8 @@ from crowdveil.arrays import FloatArray
 from crowdveil.policy.closure import LEAST_SCORE, ClosureMap, Pieces
 from crowdveil.policy.scale import log_chances
 
-LARGEST_STEP = 8.0
-"""Pieces taken at small chances say little about large ones: never shift farther than this at once."""
+LONGEST_STEP = 8.0
+"""Pieces taken at small chances say little about large ones: shift no farther at once, twice as far the next time."""
 MAX_STEPS = 500
 
 
@@ -37,6 +37,7 @@ def shift_to_quota(
     """
     tolerance = 32 * np.finfo(float).eps * beta
     best: tuple[float, FloatArray, Pieces] | None = None
+    longest = LONGEST_STEP
     for _ in range(MAX_STEPS):
         pieces = start or closure(scores)
         start = None
@@ -48,17 +49,18 @@ def shift_to_quota(
             best = miss, scores, pieces
         if miss <= tolerance:
             break
-        step = _model_root(pieces, prior, beta, scores)
+        step = _model_root(pieces, prior, beta, scores, longest)
         if step == 0.0:
             break
+        longest = 2 * longest if abs(step) == longest else LONGEST_STEP
         scores = np.maximum(scores + step, LEAST_SCORE)
     if best is None or best[0] > 1e-9 * beta:
         raise ArithmeticError(f"no shift of the scores reaches beta = {beta}")
     return best[1], best[2]
 
 
-def _model_root(pieces: Pieces, prior: FloatArray, beta: float, scores: FloatArray) -> float:
-    """Shift at which the pieces' lower bound of Σ π p equals β.
+def _model_root(pieces: Pieces, prior: FloatArray, beta: float, scores: FloatArray, longest: float) -> float:
+    """Shift, by at most `longest`, at which the pieces' lower bound of Σ π p equals β.
 
     A target below 1/2 is followed through x_t and one above through 1 - x_t: neither form cancels digits there, and the
     products with e^{D_tk} stay below 1 where e^{D_tk} alone may overflow.
@@ -79,7 +81,7 @@ def _model_root(pieces: Pieces, prior: FloatArray, beta: float, scores: FloatArr
         return constant + float(slope @ np.exp(np.minimum(change, 700.0))) - beta
 
     here = excess(0.0)
-    end = LARGEST_STEP if here < 0 else -LARGEST_STEP
+    end = longest if here < 0 else -longest
     there = excess(end)
     if here == 0.0:
         return 0.0

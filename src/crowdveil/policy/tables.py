@@ -16,8 +16,6 @@ published with a proof, not with a hope. `uniform_share` takes twice the m that 
 
 from __future__ import annotations
 
-from hashlib import sha256
-from importlib.metadata import version
 from math import tanh
 
 import numpy as np
@@ -27,6 +25,7 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import DEFAULT_BITS, Policy, check_epsilon, check_prior, check_targets
+from crowdveil.policy.provenance import provenance
 
 MAX_CELLS = 3000
 """A table has n² weights: 72 MB at 3,000 cells."""
@@ -78,11 +77,11 @@ def round_private(table: FloatArray, share: float, bits: int = DEFAULT_BITS) -> 
 
 def table_policy(
     area: Area,
-    prior: ArrayLike,
+    prior: ArrayLike | None,
     targets: ArrayLike,
     epsilon_per_km: float,
     weights: IntArray,
-    provenance: dict[str, str | int],
+    **made: str | float,
 ) -> Policy:
     """A policy whose symbols are the cells and which selects who names a target."""
     n = check_table_size(area)
@@ -98,9 +97,5 @@ def table_policy(
         selecting=cells,
         value=float(pi[list(cells)] @ hit[list(cells)]) / beta if beta else 0.0,
         beta=beta,
-        provenance={
-            "crowdveil": version("crowdveil"),
-            "prior_sha256": sha256(pi.astype(">f8").tobytes()).hexdigest(),
-            **provenance,
-        },
+        provenance=provenance(pi, **made),
     )

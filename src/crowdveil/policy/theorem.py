@@ -37,7 +37,7 @@ def theorem1_threshold(area: Area, target: int, *, epsilon_per_km: float) -> flo
     return tau
 
 
-def theorem1_hit(area: Area, prior: ArrayLike, target: int, *, epsilon_per_km: float, beta: float) -> FloatArray:
+def theorem1_hit(area: Area, prior: ArrayLike | None, target: int, *, epsilon_per_km: float, beta: float) -> FloatArray:
     """Chances θ e^{-D_lt} with Σ π p = β; refused where that needs θ > τ."""
     tau = theorem1_threshold(area, target, epsilon_per_km=epsilon_per_km)
     near = np.exp(-epsilon_per_km * area.distances_km([target])[0])
