@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 import crowdveil as cv
 from crowdveil.cli import app
@@ -86,6 +89,26 @@ def test_python_examples_run_as_printed(page: Path, capsys: pytest.CaptureFixtur
         block.append(line.removeprefix("    "))
     exec(compile("\n".join(block), str(page), "exec"), {})
     assert capsys.readouterr().out.rstrip().splitlines()[-1] in ("hit", "other")
+
+
+def test_the_quickstarts_commands_run_as_printed_and_make_the_policy_of_its_python_example(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "quickstart.md").read_text(encoding="utf-8")
+    prior = re.search(r"^    cell,probability\n(?:    \d+,[\d.]+\n)+", text, re.MULTILINE)
+    assert prior is not None
+    Path("prior.csv").write_text(prior[0].replace("    ", ""))
+    commands = re.findall(r"^    crowdveil (.*)$", text.replace("\\\n", " "), re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["area", "policy", "certify", "draw"]
+    for command in commands:
+        result = CliRunner().invoke(app, shlex.split(command))
+        assert result.exit_code == 0, result.output
+        assert "WARNING" not in result.stderr
+    names: dict[str, Any] = {}
+    block = text[text.index("    import math") : text.index("    certificate = ")]
+    exec(textwrap.dedent(block), names)
+    assert cv.Policy.load("policy.json").hash == names["policy"].hash
 
 
 @pytest.mark.parametrize("lock", sorted(ROOT.glob("requirements*.lock")), ids=lambda lock: lock.name)

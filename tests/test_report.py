@@ -151,7 +151,7 @@ def test_two_symbols_are_simulated_by_millions_a_second() -> None:
         start = perf_counter()
         draw_many(policy, cells, certificate, generator)
         fastest = min(fastest, perf_counter() - start)
-    # The bench shows tens of millions; a shared machine under test gets a wide margin.
+    # The bench shows tens of millions; a busy computer gets a wide margin.
     assert len(cells) / fastest > 5e6
 
 

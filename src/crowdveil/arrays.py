@@ -16,23 +16,29 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a C-ordered private copy that refuses to be written to."""
-    copy = np.array(array, order="C", copy=True)
-    copy.setflags(write=False)
-    return copy
+    """Return a private copy that cannot be written to, not even after `setflags`: it lives in immutable bytes."""
+    return np.frombuffer(np.ascontiguousarray(array).tobytes(), dtype=array.dtype).reshape(array.shape)
+
+
+def as_array(field: str, values: Any, expected: str) -> NDArray[Any]:
+    """Read anything as an array; rows of different lengths and numbers beyond all bounds are an InputError."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(field, values, expected) from None
 
 
 def as_floats(field: str, values: ArrayLike) -> FloatArray:
     """Read `values` as a float64 array, or say which field is not made of numbers."""
     try:
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(field, values, "should be an array of numbers") from None
 
 
 def as_cells(field: str, values: ArrayLike | Sequence[int], n: int) -> IntArray:
     """Read `values` as indices of cells 0..n-1."""
-    array = np.asarray(values)
+    array = as_array(field, values, "cells are whole numbers")
     if array.size == 0:
         return np.empty(0, dtype=np.int64)
     if array.dtype.kind not in "iu":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, exp, floor, log10
+from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -18,10 +18,11 @@ from crowdveil.area.regions import regions
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import Policy
+from crowdveil.words import in_plain_words, rounded_up
 
 MAP_INCHES = 6.0
 """The longer side of the map."""
-LEFT, RIGHT, TOP, BOTTOM = 0.85, 1.4, 0.75, 1.6
+LEFT, RIGHT, TOP, BOTTOM = 0.85, 1.4, 0.9, 1.84
 """Room around the map in inches: axis, colour bar, title, caption."""
 LEAST_WIDTH_INCHES = 6.2
 """Room for the caption under a narrow map."""
@@ -70,7 +71,7 @@ def caption(policy: Policy) -> list[str]:
     """What stands under the map, line by line: what is promised, what it yields, and which policy it is."""
     at_target, selected = _percent(policy.value), _percent(policy.beta)
     return [
-        _promise(policy),
+        *_promise(policy),
         f"{at_target} of the selected are at a target; {selected} of all are selected (β)",
         f"{len(policy):,} cells · policy {policy.hash[:12]}",
     ]
@@ -156,7 +157,7 @@ def _colour_bar(figure: Figure, cells: Any, where: Box, hit: FloatArray) -> None
     extend: Literal["min", "neither"] = "min" if powers and hit.min() < norm.vmin else "neither"
     bar = figure.colorbar(cells, cax=figure.add_axes(where), extend=extend, extendfrac=0.03)
     bar.outline.set_visible(False)
-    bar.set_label("chance of being selected", color=INK)
+    bar.ax.set_title("chance of\nbeing selected", loc="left", size="medium", color=INK)
     if powers:
         bar.set_ticks(_log_ticks(norm.vmin, norm.vmax))
     bar.ax.yaxis.set_minor_locator(NullLocator())
@@ -196,21 +197,13 @@ def _title(policy: Policy) -> str:
     return f"Who is selected, for {count:,} target{'s' * (count > 1)}"
 
 
-def _promise(policy: Policy) -> str:
+def _promise(policy: Policy) -> tuple[str, str]:
     """What ε means; a picture is no certificate, but what gives places away is not called private."""
     sent = policy.weights > 0
     if (sent.any(axis=0) & ~sent.all(axis=0)).any():
-        return "Not private: some cells never send what others do"
-    epsilon = policy.epsilon_per_km
-    factor = _number(exp(epsilon)) if epsilon < 700 else f"e^{epsilon:.4g}"
-    return f"ε = {epsilon:.4g} per km: within 1 km at most {factor} times as likely"
+        return "Not private", "some cells never send what others do"
+    return f"ε = {rounded_up(policy.epsilon_per_km, 5)} per km", in_plain_words(policy.epsilon_per_km)
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share >= 0.01 or share == 0 else f"{100 * share:.2g} %"
-
-
-def _number(factor: float) -> str:
-    if factor < 1000:
-        return f"{factor:.1f}" if factor >= 1.1 else f"{factor:.3g}"
-    return f"{factor:,.0f}" if factor < 1e6 else f"{factor:.1e}"
+    return f"{100 * share:.2f} %" if share >= 0.0001 or share == 0 else f"{100 * share:.2g} %"

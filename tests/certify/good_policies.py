@@ -51,7 +51,7 @@ def good_policy(area: Area, targets: list[int], scores: ArrayLike, epsilon_per_k
 
 def completed(policy: Policy, share: float = 0.2) -> Policy:
     """Refine `other` by an exponential mechanism over a few cells, at `share` of the policy's ε."""
-    cells = tuple(range(0, len(policy), 3))
+    cells = tuple(range(0, len(policy), 3)) if len(policy) > 3 else (0, 1)
     table = np.exp(-share / 2 * policy.epsilon_per_km * policy.area.distances_km(np.arange(len(policy)), cells))
     whole = np.rint(table / table.sum(axis=1, keepdims=True) * 2.0**40).astype(np.int64) << (DEFAULT_BITS - 40)
     whole[np.arange(len(whole)), whole.argmax(axis=1)] += 2**DEFAULT_BITS - whole.sum(axis=1)

@@ -78,7 +78,18 @@ def test_the_explanation_says_what_where_by_how_much_and_what_next(policy: Polic
         "claim ε = ",
     ):
         assert part in refused.explain()
-    assert repr(refused.smallest_epsilon_per_km) in str(refused)
+    assert refused.smallest_shown in str(refused)
+
+
+def test_the_smallest_epsilon_in_words_holds_and_is_not_above_what_was_claimed(policy: Policy) -> None:
+    least = smallest_epsilon(policy)
+    for claim in (1.0, least, float(np.nextafter(least, 2)), EPSILON, 50.0):
+        certificate = certify(policy, epsilon_per_km=claim)
+        shown = float(certificate.smallest_shown)
+        assert shown >= certificate.smallest_epsilon_per_km
+        assert shown == pytest.approx(least, rel=1e-8)
+        assert certify(policy, epsilon_per_km=shown).ok
+        assert shown <= claim or not certificate.ok
 
 
 def test_equal_rows_have_a_smallest_epsilon_of_0_and_no_witness() -> None:

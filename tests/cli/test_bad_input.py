@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from crowdveil.area import Area
+from crowdveil.policy.policy import Policy
 from tests.cli.helpers import Make, Run, refused
 
 
@@ -26,7 +27,8 @@ from tests.cli.helpers import Make, Run, refused
         ({"targets": "1.5"}, ("targets = '1.5'", "3,17")),
         ({"targets": "99999999999999999999"}, ("targets",)),
         ({"targets": ",".join(map(str, range(25)))}, ("all 25 cells", "leave some")),
-        ({"targets": "0:0"}, ("targets = '0.0:0.0'", "in no cell")),
+        ({"targets": "0:0"}, ("targets = '0.0:0.0'", "in no cell", "40.7", "N to", "W to")),
+        ({"targets": "-73.98:40.72"}, ("in no cell", "are latitude and longitude swapped?")),
         ({"targets": "91:0"}, ("latitude = 91.0", "-90 and 90")),
         ({"targets": "a:b"}, ("targets = 'a:b'", "40.75:-73.98")),
         ({"epsilon_per_km": "0"}, ("epsilon_per_km = 0.0", "above 0")),
@@ -39,11 +41,13 @@ from tests.cli.helpers import Make, Run, refused
         ({"beta": "1"}, ("beta = 1.0", "between 0 and 1")),
         ({"beta": "-0.1"}, ("beta = -0.1", "between 0 and 1")),
         ({"beta": "nan"}, ("beta = nan", "between 0 and 1")),
+        ({"beta": "1.5"}, ("beta = 1.5", "between 0 and 1", "--users and --wanted compute it")),
         ({"beta": "much"}, ("beta = 'much'", "number")),
-        ({"beta": None}, ("beta", "--users and --wanted")),
-        ({"beta": None, "users": 10}, ("beta", "--users and --wanted")),
+        ({"beta": None}, ("--beta is missing", "--users and --wanted")),
+        ({"beta": None, "users": 10}, ("--wanted is missing",)),
+        ({"beta": None, "wanted": 10}, ("--users is missing",)),
         ({"beta": None, "users": 10, "wanted": 11}, ("wanted = 11", "users = 10")),
-        ({"beta": None, "users": 0, "wanted": 1}, ("users = 0", "above 0")),
+        ({"beta": None, "users": 0, "wanted": 1}, ("users = 0", "whole number from 1")),
         ({"beta": None, "users": 100, "wanted": 5, "confidence": 1}, ("confidence = 1.0", "between 0 and 1")),
         ({"beta": None, "users": "many", "wanted": 5}, ("users = 'many'", "whole number")),
         ({"users": 100}, ("users = '100'", "beta is given already")),
@@ -90,6 +94,9 @@ EVEN = [1 / 25] * 25
         ("cell,probability\n3,half\n", ("prior.csv, line 2", "'half'")),
         ("cell,chance\n3,1\n", ("prior.csv, line 1", "cell,probability")),
         ("a,b,c\n1,2,3\n", ("prior.csv, line 1", "cell,probability")),
+        ("cell;probability\n3;1\n", ("prior.csv, line 1", "separate columns by commas")),
+        ("cell\tprobability\n3\t1\n", ("prior.csv, line 1", "separate columns by commas")),
+        ("cell,probability\n3,1;\n", ("prior.csv, line 2", "separate columns by commas")),
     ],
 )
 def test_a_prior_that_is_none_is_refused(make: Make, tmp_path: Path, text: str, said: tuple[str, ...]) -> None:
@@ -99,7 +106,7 @@ def test_a_prior_that_is_none_is_refused(make: Make, tmp_path: Path, text: str, 
 
 def test_a_prior_that_is_no_text_is_refused(make: Make, tmp_path: Path) -> None:
     (tmp_path / "prior.csv").write_bytes(b"\xff\xfe\x00")
-    refused(make(prior="prior.csv"), "prior.csv", "not a text file")
+    refused(make(prior="prior.csv"), "prior.csv", "text")
 
 
 def test_an_area_of_one_cell_is_refused(make: Make, tmp_path: Path) -> None:
@@ -124,7 +131,41 @@ def test_an_area_of_one_cell_is_refused(make: Make, tmp_path: Path) -> None:
 )
 def test_an_area_file_that_is_none_is_refused(make: Make, tmp_path: Path, document: str, said: tuple[str, ...]) -> None:
     (tmp_path / "bad.json").write_text(document)
-    refused(make(area="bad.json"), *said)
+    refused(make(area="bad.json"), "bad.json: ", *said)
+
+
+def test_a_policy_is_not_taken_for_an_area_nor_an_area_for_a_policy(make: Make, run: Run) -> None:
+    for name in ("policy.json", "policy.cvp"):
+        assert make(out=name).exit_code == 0
+        refused(make(area=name, out="new.json"), f"{name}: is a policy, not an area")
+    refused(run("certify", "area.json"), "area.json: is an area, not a policy")
+    refused(run("draw", "area.json", "--cell", "1"), "area.json: is an area, not a policy")
+
+
+def test_a_folder_that_cannot_be_written_to_is_named_as_the_user_named_it(make: Make, run: Run) -> None:
+    """/proc takes no files, not even from root."""
+    Path("locked").symlink_to("/proc")
+    refused(make(out="locked/policy.json"), "'locked/policy.json'", "cannot be written")
+    result = run("demo", "--out", "locked")
+    assert result.exit_code == 2
+    assert "crowdveil: locked/area.json: cannot be written" in result.stderr
+
+
+def test_numbers_of_thousands_of_digits_are_refused_like_any_other(make: Make) -> None:
+    refused(make(targets="9" * 5000), "targets")
+    refused(make(epsilon_per_km="9" * 5000), "epsilon_per_km")
+
+
+def test_a_name_that_no_terminal_can_print_does_no_harm(run: Run) -> None:
+    refused(run("certify", "gone\udcff\x1b[2J.json"), "gone", "No such file")
+
+
+def test_what_cannot_be_written_is_told_about_the_users_file(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Policy, path: Path) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(Policy, "save", full)
+    refused(make(), "crowdveil: policy.json: cannot be written (No space left on device)")
 
 
 @pytest.mark.parametrize("suffix", [".json", ".cvp"])
@@ -133,8 +174,8 @@ def test_truncated_policies_are_refused_at_every_length(make: Make, run: Run, su
     whole = Path(f"policy{suffix}").read_bytes()
     for length in [0, 1, 10, *np.linspace(18, len(whole) - 2, 12).astype(int)]:
         Path(f"cut{suffix}").write_bytes(whole[:length])
-        refused(run("certify", f"cut{suffix}"), "cut" if length == 0 else "policy")
-        refused(run("draw", f"cut{suffix}", "--cell", "3"))
+        refused(run("certify", f"cut{suffix}"), f"cut{suffix}: ")
+        refused(run("draw", f"cut{suffix}", "--cell", "3"), f"cut{suffix}: ")
 
 
 @pytest.mark.parametrize(
@@ -165,8 +206,8 @@ def test_a_tampered_policy_in_json_is_refused(make: Make, run: Run, change: Call
     document = json.loads(Path("policy.json").read_text())
     change(document)
     Path("policy.json").write_text(json.dumps(document))
-    refused(run("certify", "policy.json"))
-    refused(run("draw", "policy.json", "--cell", "3"))
+    refused(run("certify", "policy.json"), "policy.json: ")
+    refused(run("draw", "policy.json", "--cell", "3"), "policy.json: ")
 
 
 def test_a_tampered_compact_policy_is_refused(make: Make, run: Run) -> None:
@@ -176,7 +217,7 @@ def test_a_tampered_compact_policy_is_refused(make: Make, run: Run) -> None:
         altered = bytearray(whole)
         altered[position] ^= 1
         Path("policy.cvp").write_bytes(altered)
-        refused(run("certify", "policy.cvp"))
+        refused(run("certify", "policy.cvp"), "policy.cvp: ")
     Path("policy.cvp").write_bytes(whole + b"more")
     refused(run("certify", "policy.cvp"), "policy")
     repacked = whole[:19] + bytes(32) + zlib.compress(zlib.decompress(whole[51:]))
@@ -190,18 +231,20 @@ def test_a_tampered_compact_policy_is_refused(make: Make, run: Run) -> None:
         (["certify"], ("policy", "--table")),
         (["certify", "nowhere.json"], ("nowhere.json", "No such file")),
         (["certify", "."], (".", "directory")),
-        (["certify", "area.json"], ("not a crowdveil policy",)),
+        (["certify", "area.json"], ("area.json: is an area, not a policy",)),
         (["certify", "area.json", "--table", "t.csv"], ("either a policy or a --table",)),
-        (["certify", "--table", "t.csv"], ("area", "--epsilon-per-km")),
-        (["certify", "--table", "t.csv", "--area", "area.json"], ("epsilon_per_km", "--area")),
+        (["certify", "--table", "t.csv"], ("--area is missing", "--epsilon-per-km")),
+        (["certify", "--table", "t.csv", "--area", "area.json"], ("--epsilon-per-km is missing", "--area")),
         (["certify", "area.json", "--epsilon-per-km", "x"], ("epsilon_per_km = 'x'",)),
         (["draw", "nowhere.json", "--cell", "1"], ("nowhere.json", "No such file")),
-        (["draw", "policy.json"], ("cell", "lat and lon")),
+        (["draw", "policy.json"], ("--cell is missing", "--lat and --lon")),
         (["draw", "policy.json", "--cell", "25"], ("cell = 25", "0 to 24")),
         (["draw", "policy.json", "--cell", "-1"], ("cell = -1", "0 to 24")),
         (["draw", "policy.json", "--cell", "home"], ("cell = 'home'", "whole number")),
         (["draw", "policy.json", "--cell", "1", "--lat", "40"], ("cell = '1'", "either")),
-        (["draw", "policy.json", "--lat", "40.7"], ("cell", "lat and lon")),
+        (["draw", "policy.json", "--lat", "40.7"], ("--lon is missing",)),
+        (["draw", "policy.json", "--lon", "-74"], ("--lat is missing",)),
+        (["draw", "policy.json", "--lat", "-73.98", "--lon", "40.72"], ("covers 40.6", "swapped?")),
         (["draw", "policy.json", "--lat", "0", "--lon", "0"], ("place = '0.0:0.0'", "no cell")),
         (["draw", "policy.json", "--lat", "100", "--lon", "0"], ("latitude = 100.0",)),
         (

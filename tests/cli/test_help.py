@@ -31,3 +31,14 @@ def test_the_bare_command_lists_its_verbs(run: Run) -> None:
     result = run()
     assert all(f"  {verb[0]} " in result.output for verb in VERBS)
     assert all(f"  {verb[1]} " in run("area").output for verb in VERBS if len(verb) > 1)
+
+
+def test_the_lists_of_verbs_are_not_cut_short(run: Run) -> None:
+    for listed in (run("--help").stdout, run("area", "--help").stdout):
+        assert "..." not in listed.split("Commands:")[1]
+
+
+@pytest.mark.parametrize(("verb", "usage"), [("certify", "[OPTIONS] [POLICY]"), ("draw", "[OPTIONS] POLICY")])
+def test_the_usage_line_names_arguments_plainly(run: Run, verb: str, usage: str) -> None:
+    assert run(verb, "--help").stdout.splitlines()[0].endswith(f" {verb} {usage}")
+    assert run("area", "towers", "--help").stdout.splitlines()[0].endswith("[OPTIONS] CSV")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import pty
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -15,6 +18,7 @@ import pytest
 
 from crowdveil.area import Area, Grid, Hexagons, Points, Towers
 from crowdveil.certify import certify
+from crowdveil.policy.optimal import optimal_policy
 from crowdveil.policy.policy import Policy
 from tests.cli.helpers import Make, Run
 
@@ -55,7 +59,7 @@ def test_json_of_every_verb_is_one_object_on_stdout(run: Run, make: Make) -> Non
     assert policy["private"] is True
     assert policy["hash"] == Policy.load("policy.json").hash
     assert policy["bytes"] == Path("policy.json").stat().st_size
-    assert 0 <= policy["proven_gap"] < 1e-9
+    assert 0 <= policy["proven_gap"] < 1e-6
     certificate = json.loads(run("certify", "policy.json", "--json").stdout)
     assert certificate["private"] is True
     assert certificate["smallest_epsilon_per_km"] <= 1.386
@@ -83,6 +87,7 @@ def test_areas_of_every_kind_are_made(run: Run, arguments: list[str], kind: type
     assert isinstance(area, kind)
     assert cells is None or len(area) == cells
     assert f"cells: {len(area)}" in result.stdout
+    assert "where: " in result.stdout
 
 
 def test_json_and_compact_policies_are_the_same_policy(make: Make) -> None:
@@ -97,6 +102,53 @@ def test_without_a_prior_everywhere_is_equally_likely(make: Make, tmp_path: Path
     make(out="one.json")
     make(out="two.json", prior="prior.csv")
     assert Policy.load("one.json") == Policy.load("two.json")
+
+
+def test_the_command_line_and_the_library_make_the_same_policy(make: Make, area: Path) -> None:
+    make()
+    by_hand = optimal_policy(Area.load(area), None, [3, 17], epsilon_per_km=1.386, beta=0.06)
+    assert Policy.load("policy.json").hash == by_hand.hash
+
+
+def test_an_area_says_where_it_lies(run: Run) -> None:
+    said = run("area", "grid", "--bounds", BOX, "--out", "area.json").stdout
+    assert "where: 5 x 5 km around 40.7200 N, 73.9750 W" in said
+    said = run("area", "grid", "--bounds=-18.02,179.98,-17.98,-179.98", "--out", "fiji.json").stdout
+    assert re.search(r"around 18\.0000 S, 180\.0000 [EW]", said)
+    Path("points.csv").write_text("x,y\n0,0\n2,1\n")
+    assert "where: 2 x 1 km of a plane" in run("area", "points", "points.csv", "--out", "area.json").stdout
+
+
+@pytest.mark.parametrize("options", [{}, {"epsilon_per_km": "ln4"}, {"beta": None, "baseline": "laplace"}])
+def test_every_printed_smallest_epsilon_is_one_at_which_the_policy_is_private(
+    make: Make, run: Run, options: dict[str, object]
+) -> None:
+    printed = re.findall(r"private from ε = (\S+) per km", make(**options).stdout)
+    printed += re.findall(r"smallest ε(?: that holds is|:) (\S+) per km", run("certify", "policy.json").stdout)
+    stricter = run("certify", "policy.json", "--epsilon-per-km", "0.5")
+    assert stricter.exit_code == 1
+    printed += re.findall(r"claim ε = (\S+) per km", stricter.stdout)
+    assert len(printed) == 4
+    for epsilon in printed:
+        assert run("certify", "policy.json", "--epsilon-per-km", epsilon).exit_code == 0
+
+
+def test_a_proven_gap_is_never_printed_as_a_bare_zero(make: Make) -> None:
+    for targets in ("3", "3,17"):
+        gap = re.search(r"^proven gap: (\S+):", make(targets=targets).stdout, re.MULTILINE)
+        assert gap is not None
+        assert gap[1] == "none" or float(gap[1]) >= float(Policy.load("policy.json").provenance["gap"]) > 0
+
+
+def test_a_prior_without_people_at_the_targets_is_warned_of(make: Make, tmp_path: Path) -> None:
+    (tmp_path / "prior.csv").write_text("cell,probability\n3,0.5\n4,0.5\n")
+    some = make(prior="prior.csv")
+    assert some.exit_code == 0
+    assert some.stderr.startswith("WARNING: the prior has nobody at 1 of 2 targets (cells 17)")
+    none = make(prior="prior.csv", targets="16,17")
+    assert none.exit_code == 0
+    assert none.stderr.startswith("WARNING: the prior has nobody at any target (cells 16, 17)")
+    assert make(prior="prior.csv", targets="3").stderr == ""
 
 
 def test_targets_may_be_places(make: Make, area: Path) -> None:
@@ -129,8 +181,15 @@ def test_the_informative_completion_has_more_to_say(make: Make, run: Run) -> Non
 
 @pytest.mark.parametrize("baseline", ["laplace", "exponential"])
 def test_baselines_are_certified_too(make: Make, run: Run, baseline: str) -> None:
-    assert make(beta=None, baseline=baseline).exit_code == 0
+    made = make(beta=None, baseline=baseline)
+    assert made.exit_code == 0
     assert run("certify", "policy.json").exit_code == 0
+    hint = re.search(r"the same share: --beta (\S+)$", made.stderr.strip())
+    assert hint is not None
+    worse = Policy.load("policy.json")
+    assert make(beta=hint[1]).exit_code == 0
+    assert Policy.load("policy.json").beta == pytest.approx(worse.beta, rel=1e-9)
+    assert Policy.load("policy.json").value > worse.value
 
 
 def test_identity_is_written_with_a_loud_warning_and_never_drawn_from(make: Make, run: Run) -> None:
@@ -166,6 +225,9 @@ def test_other_peoples_tables_are_certified(run: Run) -> None:
     Path("table.csv").write_text("here,there\n0.75,0.25\n0.25,0.75\n")
     assert run("certify", "--table", "table.csv", *at, "1.0986122886681099").exit_code == 0
     assert run("certify", "--table", "table.csv", *at, "1.0986122886681096").exit_code == 1
+    assert "sends 'here'" in run("certify", "--table", "table.csv", *at, "1.0").stdout
+    Path("table.csv").write_text("here,here\n0.75,0.25\n0.25,0.75\n")
+    assert "sends 'column 0'" in run("certify", "--table", "table.csv", *at, "1.0").stdout
     Path("table.csv").write_text("3,1\n1,3\n")
     assert run("certify", "--table", "table.csv", *at, "1.0986122886681099").exit_code == 0
     assert run("certify", "--table", "table.csv", *at, "1.0").exit_code == 1
@@ -233,15 +295,24 @@ def test_the_demo_tells_the_truth_and_writes_everything(tmp_path: Path) -> None:
     assert result.stderr == ""
     for said in ("optimal (crowdveil)", "planar Laplace", "none: not private", "1,000,000 simulated reports"):
         assert said in result.stdout
+    rows = re.findall(r"^(optimal|planar)\D+([\d.]+)% +([\d.]+)% +([\d.]+)$", result.stdout, re.MULTILINE)
+    (_, *ours), (_, *matched), (_, *laplace) = rows
+    assert matched[1] == laplace[1] != ours[1]
+    assert float(matched[0]) > float(laplace[0])
     assert "SUSPICIOUS" not in result.stdout
     written = sorted(os.listdir(tmp_path / "shown"))
     assert written == ["area.json", "policy.cvp", "policy.json", "policy.png", "prior.csv"]
     policy = Policy.load(tmp_path / "shown" / "policy.json")
     assert certify(policy).ok
+    printed = re.search(r"private from ε = ([\d.]+) per km", result.stdout)
+    assert printed is not None
+    assert certify(policy, epsilon_per_km=float(printed[1])).ok
+    bounds = [float(bound) / 100 for bound in re.findall(r"exceeds ([\d.]+)%|or ([\d.]+)%", result.stdout)[0] if bound]
+    assert all(bound >= float(policy.provenance["upper_bound"]) for bound in bounds)
     assert policy == Policy.load(tmp_path / "shown" / "policy.cvp")
     prior = np.zeros(len(policy))
-    rows = np.loadtxt(tmp_path / "shown" / "prior.csv", delimiter=",", skiprows=1)
-    prior[rows[:, 0].astype(int)] = rows[:, 1]
+    people = np.loadtxt(tmp_path / "shown" / "prior.csv", delimiter=",", skiprows=1)
+    prior[people[:, 0].astype(int)] = people[:, 1]
     assert policy.value_under(prior) == pytest.approx(policy.value, rel=1e-12)
     assert f"{policy.value:.2%}" in result.stdout
     again = crowdveil(
@@ -252,6 +323,34 @@ def test_the_demo_tells_the_truth_and_writes_everything(tmp_path: Path) -> None:
     )
     assert again.returncode == 0, again.stderr
     assert Policy.load(tmp_path / "again.cvp") == policy
+
+
+def test_at_a_terminal_nothing_long_is_silent(tmp_path: Path) -> None:
+    """Through a pseudo-terminal: what is being done is said on stderr, in percent where that is known."""
+    Grid.from_bounds(*(float(part) for part in BOX.split(",")), cell_km=0.2).save(tmp_path / "area.json")
+    for options, said in (
+        (("--beta", "0.05"), ("reading area.json", "optimising", "certifying", "writing p.json")),
+        (("--baseline", "laplace"), ("making the baseline laplace", "certifying", "writing p.json")),
+    ):
+        leader, follower = pty.openpty()
+        arguments = ("--area", "area.json", "--targets", "3,17", "--epsilon-per-km", "ln4", *options, "--out", "p.json")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "crowdveil", "policy", *arguments],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=follower,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        )
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # Linux ends a pseudo-terminal with an error
+            while part := os.read(leader, 65536):
+                shown += part
+        os.close(leader)
+        assert process.wait() == 0
+        for what in said:
+            assert what in shown.decode()
+        assert "/?" not in shown.decode()
 
 
 def test_exit_codes_reach_the_shell(tmp_path: Path) -> None:

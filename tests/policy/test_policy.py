@@ -51,7 +51,7 @@ def make(**changes: object) -> cv.Policy:
         ({"beta": 1e-15}, r"beta = 1e-15: is out of reach of 53-bit weights"),
         ({"beta": 1 - 1e-15}, r"beta = .* is out of reach of 53-bit weights"),
         ({"completion": "full"}, r"completion = 'full': should be one of equal, informative"),
-        ({"bits": 63}, r"bits = 63: should be a whole number from 8 to 62"),
+        ({"bits": 63}, r"bits = 63: should be a whole number from 24 to 62"),
         ({"area": AREA.subset([0]), "prior": [1.0], "targets": [0]}, r"area = '1 cell': .*at least two"),
     ],
 )

@@ -26,7 +26,7 @@ def test_the_papers_setting() -> None:
 @pytest.mark.parametrize(
     ("users", "wanted", "confidence", "message"),
     [
-        (0, 1, 0.95, "users = 0: should be a whole number above 0"),
+        (0, 1, 0.95, "users = 0: should be a whole number from 1 to"),
         (10, 0, 0.95, "wanted = 0"),
         (10, 11, 0.95, "wanted = 11: cannot exceed users = 10"),
         (10.5, 2, 0.95, r"users = 10\.5"),

@@ -27,6 +27,8 @@ MAX_CELLS = 1_000_000
 MAX_COORDINATE_M = 2**24
 """Coordinates stay below 16,777 km, so that squared distances stay below 2^53."""
 
+ROUNDING_DOUBT_M = 0.001
+
 OUTSIDE = -1
 """What `locate` answers for a point in no cell."""
 
@@ -55,7 +57,8 @@ class Area:
             raise InputError("centres", xy.shape, "should be a list of one or more [x, y] pairs")
         if len(xy) > MAX_CELLS:
             raise InputError("cells", len(xy), f"at most {MAX_CELLS:,} cells; use larger cells")
-        far = np.abs(xy).max(axis=1) > MAX_COORDINATE_M
+        # Not by np.abs: the absolute value of the least integer is negative.
+        far = ((xy < -MAX_COORDINATE_M) | (xy > MAX_COORDINATE_M)).any(axis=1)
         if far.any():
             cell = int(np.flatnonzero(far)[0])
             limit = f"coordinates should stay within {MAX_COORDINATE_M // 1000:,} km of the origin"
@@ -97,7 +100,7 @@ class Area:
         if not isinstance(description, Mapping):
             raise FileFormatError("an area description should be a JSON object with a 'kind'")
         kind = description.get("kind")
-        if kind not in Area.kinds or kind == "":
+        if not isinstance(kind, str) or kind not in Area.kinds or kind == "":
             known = ", ".join(sorted(k for k in Area.kinds if k))
             raise FileFormatError(f"area kind = {kind!r}: should be one of {known}")
         unknown = sorted(set(description) - {"kind", *Area.kinds[kind].fields})
@@ -266,9 +269,17 @@ def parse_json(text: str, what: str) -> Any:
     def refuse(constant: str) -> None:
         raise FileFormatError(f"{what}: {constant} is not a number that JSON knows")
 
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise FileFormatError(f"{what}: a field is given twice")
+        return found
+
     try:
-        return json.loads(text, parse_constant=refuse)
-    except (json.JSONDecodeError, RecursionError) as error:
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
+    except FileFormatError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{what}: not JSON, or cut short ({error})") from None
 
 
@@ -314,24 +325,34 @@ def read_plane(description: Description) -> Plane:
     return Plane(*whole_pair("origin_e7", description["origin_e7"]))
 
 
-def rounded_metres(plane: Plane, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
-    """Whole metres of some places, all within the plane's range of validity."""
+def metres_of(plane: Plane, latitude: ArrayLike, longitude: ArrayLike) -> FloatArray:
+    """Metres of some places, all within the plane's range of validity, shape (n, 2)."""
     x, y = plane.to_metres(latitude, longitude)
     far = ~(np.hypot(x, y) <= MAX_RADIUS_M)
     if far.any():
         place = [float(np.ravel(latitude)[far][0]), float(np.ravel(longitude)[far][0])]
         raise InputError("place", place, f"lies over {MAX_RADIUS_M / 1000:.0f} km from the middle of the area")
-    return np.rint(np.column_stack([x, y])).astype(np.int64)
+    return np.column_stack([x, y])
 
 
-def check_metres(claimed: IntArray, derived: IntArray) -> None:
-    """Refuse centres that are not where the places they claim to stand for are (1 m of rounding allowed)."""
-    if claimed.shape != derived.shape:
-        raise FileFormatError(f"centres_m: {len(claimed)} centres for {len(derived)} places")
-    wrong = (np.abs(claimed - derived) > 1).any(axis=1)
+def rounded_metres(plane: Plane, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
+    """Whole metres of some places."""
+    return np.rint(metres_of(plane, latitude, longitude)).astype(np.int64)
+
+
+def check_metres(claimed: IntArray, plane: Plane, latitude: ArrayLike, longitude: ArrayLike) -> None:
+    """Refuse centres that are not the whole metres nearest to the places they claim to stand for.
+
+    Another computer's sine may differ in its last place, so a tie may be rounded either way; nothing more.
+    """
+    true = metres_of(plane, latitude, longitude)
+    if claimed.shape != true.shape:
+        raise FileFormatError(f"centres_m: {len(claimed)} centres for {len(true)} places")
+    # Compared as floats: whole numbers near 2^63 would wrap around.
+    wrong = (np.abs(claimed.astype(np.float64) - true) > 0.5 + ROUNDING_DOUBT_M).any(axis=1)
     if wrong.any():
         cell = int(np.flatnonzero(wrong)[0])
         raise FileFormatError(
             f"centres_m[{cell}] = {claimed[cell].tolist()}: the place it stands for lies at "
-            f"{derived[cell].tolist()} m; distances derived from this description would be false"
+            f"{np.rint(true[cell]).astype(int).tolist()} m; distances derived from this description would be false"
         )

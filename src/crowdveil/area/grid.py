@@ -56,20 +56,21 @@ class Grid(Area):
             if len(kept) == 0 or kept.min() < 0 or kept.max() >= len(squares) or (np.diff(kept) <= 0).any():
                 raise FileFormatError("kept: should be increasing numbers of squares of this grid")
             squares = kept
+        if max(map(abs, first_centre_m)) > MAX_RADIUS_M or (rows + columns) * cell_m > 4 * MAX_RADIUS_M:
+            raise _too_large(rows, columns, cell_m)
         row, column = np.divmod(squares, columns)
         xy_m = np.column_stack([first_centre_m[0] + column * cell_m, first_centre_m[1] + row * cell_m])
         if np.hypot(*np.abs(xy_m).max(axis=0).astype(float)) > MAX_RADIUS_M:
-            extent = f"{columns * cell_m / 1000:.0f} x {rows * cell_m / 1000:.0f} km"
-            raise InputError("bounds", extent, f"a grid reaches at most {MAX_RADIUS_M / 1000:.0f} km from its middle")
+            raise _too_large(rows, columns, cell_m)
         return cls(xy_m, origin, cell_m, rows, columns, first_centre_m, None if kept is None else frozen(kept))
 
     @classmethod
     def from_bounds(cls, south: float, west: float, north: float, east: float, *, cell_km: float = 1.0) -> Grid:
         """Cover a box of latitudes and longitudes with squares (east < west crosses the antimeridian)."""
         plane, x, y = box_in_plane(south, west, north, east)
-        cell_m = round(cell_km * 1000) if np.isfinite(cell_km) else 0
+        cell_m = round(cell_km * 1000) if 0 < cell_km <= 1000 else 0
         if cell_m < 1 or abs(cell_km * 1000 - cell_m) > 1e-6:
-            raise InputError("cell_km", cell_km, "should be a whole number of metres, at least 0.001")
+            raise InputError("cell_km", cell_km, "should be a whole number of metres, from 0.001 to 1000")
         columns, rows = (max(1, ceil(float(np.ptp(axis)) / cell_m)) for axis in (x, y))
         if rows * columns > MAX_CELLS:
             raise InputError("cell_km", cell_km, f"gives {rows * columns:,} cells; at most {MAX_CELLS:,}")
@@ -140,6 +141,11 @@ class Grid(Area):
         kept = self._kept(cells)
         squares = kept if self.kept is None else self.kept[kept]
         return Grid.build(self.origin, self.cell_m, self.rows, self.columns, self.first_centre_m, squares)
+
+
+def _too_large(rows: int, columns: int, cell_m: int) -> InputError:
+    extent = f"{columns * cell_m / 1000:.0f} x {rows * cell_m / 1000:.0f} km"
+    return InputError("bounds", extent, f"a grid reaches at most {MAX_RADIUS_M / 1000:.0f} km from its middle")
 
 
 def box_in_plane(south: float, west: float, north: float, east: float) -> tuple[Plane, FloatArray, FloatArray]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -25,6 +27,8 @@ from crowdveil.area.grid import box_in_plane
 from crowdveil.area.plane import Plane, check_degrees
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import FileFormatError, InputError
+
+_ID = re.compile(r"[0-9a-f]{15}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,12 +64,12 @@ class Hexagons(Area):
         if not cells:
             raise InputError("cells", [], "should name at least one hexagon")
         for cell in cells:
-            if not h3.is_valid_cell(cell):
-                raise InputError("cells", cell, "should be an H3 cell id")
+            if not _ID.fullmatch(cell) or not h3.is_valid_cell(cell):
+                raise InputError("cells", cell, "should be an H3 cell id: 15 digits and letters a to f")
         resolutions = {h3.get_resolution(cell) for cell in cells}
         if len(resolutions) > 1:
             raise InputError("cells", sorted(resolutions), "should all be of one resolution")
-        latitude, longitude = np.array([h3.cell_to_latlng(cell) for cell in cells]).T
+        latitude, longitude = _centres(cells)
         plane = plane or Plane.around(latitude, longitude)
         return cls(rounded_metres(plane, latitude, longitude), plane, resolutions.pop(), tuple(cells))
 
@@ -86,7 +90,7 @@ class Hexagons(Area):
         if derived.resolution != resolution:
             raise FileFormatError(f"resolution = {resolution}: its cells are of resolution {derived.resolution}")
         claimed = whole_numbers("centres_m", description["centres_m"], width=2)
-        check_metres(claimed, derived.xy_m)
+        check_metres(claimed, derived.origin, *_centres(derived.cells))
         return cls(claimed, derived.origin, resolution, derived.cells)
 
     def _size(self) -> str:
@@ -118,3 +122,8 @@ class Hexagons(Area):
         """Keep only some hexagons; the plane stays."""
         kept = self._kept(cells)
         return Hexagons(self.xy_m[kept], self.origin, self.resolution, tuple(self.cells[c] for c in kept))
+
+
+def _centres(cells: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    latitude, longitude = np.array([h3.cell_to_latlng(cell) for cell in cells]).T
+    return latitude, longitude

@@ -67,7 +67,7 @@ class Towers(Area):
         reach_m = whole_number("reach_m", description["reach_m"], 1, 1_000_000)
         derived = cls._at(read_plane(description), towers_e7, reach_m)
         claimed = whole_numbers("centres_m", description["centres_m"], width=2)
-        check_metres(claimed, derived.xy_m)
+        check_metres(claimed, derived.origin, towers_e7[:, 0] / 1e7, towers_e7[:, 1] / 1e7)
         return cls(claimed, derived.origin, derived.towers_e7, reach_m)
 
     def _size(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+from crowdveil.words import exact, rounded_up_below
+
 
 @dataclass(frozen=True)
 class Witness:
@@ -46,15 +48,21 @@ class Certificate:
         """How many inequalities Definition 1 has here: ordered pairs of cells times symbols."""
         return self.cells * (self.cells - 1) * self.symbols
 
+    @property
+    def smallest_shown(self) -> str:
+        """The smallest ε in words: rounded up, so that who claims the printed number claims what holds."""
+        if self.smallest_epsilon_per_km == inf:
+            return "none: not private at any ε"
+        return rounded_up_below(self.smallest_epsilon_per_km, self.epsilon_per_km)
+
     def explain(self) -> str:
         """The verdict, where, by how much, and what to do next."""
-        verdict = f"{'Private' if self.ok else 'NOT private'} at ε = {self.epsilon_per_km:.12g} per km"
+        verdict = f"{'Private' if self.ok else 'NOT private'} at ε = {exact(self.epsilon_per_km)} per km"
         if self.witness is None:
             return f"{verdict}: every cell sends every symbol equally often."
         where = self._where(self.witness)
         if self.ok:
-            least = f"the smallest ε that holds is {self.smallest_epsilon_per_km:.12g} per km"
-            return f"{verdict}. {where}; {least}."
+            return f"{verdict}. {where}; the smallest ε that holds is {self.smallest_shown} per km."
         return f"{verdict}. {where}, {self._by_how_much(self.witness)}. {self._next()}"
 
     def _where(self, worst: Witness) -> str:
@@ -74,10 +82,7 @@ class Certificate:
                 "No ε makes it private, because some weights of that symbol are 0 and others are not: "
                 "mix in a small constant, or do not use it."
             )
-        return (
-            f"Do not report with it; claim ε = {self.smallest_epsilon_per_km!r} per km, which holds, "
-            "or have it made again."
-        )
+        return f"Do not report with it; claim ε = {self.smallest_shown} per km, which holds, or have it made again."
 
     def __str__(self) -> str:
         return self.explain()

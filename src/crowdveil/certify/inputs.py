@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from crowdveil.arrays import as_array
 from crowdveil.certify.columns import Weights
 from crowdveil.errors import InputError
 
@@ -14,7 +15,7 @@ MAX_WEIGHT = 1 << 62
 
 def read_table(table: ArrayLike, cells: int) -> Weights:
     """Whole numbers or probabilities with one row per cell; anything else is refused with the reason."""
-    weights = np.asarray(table)
+    weights = as_array("table", table, "should have one row for each cell, all of the same length")
     if weights.ndim != 2 or weights.shape[0] != cells or weights.shape[1] == 0:
         raise InputError("table", weights.shape, f"should have {cells} rows, one for each cell, and columns")
     if weights.dtype.kind in "iu":

@@ -15,6 +15,7 @@ import numpy as np
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.certify.claim import Claim
 from crowdveil.certify.columns import LOG_ERROR, Columns
+from crowdveil.errors import NotPrivateError
 
 Candidate = tuple[int, int, int]
 """True cell, other true cell, symbol."""
@@ -55,6 +56,9 @@ class Ledger:
         if len(cells) == 0:
             return
         loss, slack = self._losses_per_km(cells, others, symbols)
+        if not (np.isfinite(loss).all() and np.isfinite(slack).all()):
+            # Comparisons with NaN are false: one such pair would hide all others. No verdict is safer than a wrong one.
+            raise NotPrivateError("a loss per km is not a number (cells at distance 0?): nothing can be certified")
         low, high = loss - slack, loss + slack
         self.low, self.high = max(self.low, float(low.max())), max(self.high, float(high.max()))
         at = int(loss.argmax())
@@ -75,7 +79,8 @@ class Ledger:
         apart = self.xy_m[cells] - self.xy_m[others]
         # Squared metres are exact; root and divisions round by 2^-53 each, which one more LOG_ERROR covers.
         km = np.sqrt((apart * apart).sum(axis=1).astype(np.float64)) / 1000.0
-        return value / km, (error + LOG_ERROR * np.abs(value)) / km
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return value / km, (error + LOG_ERROR * np.abs(value)) / km
 
     def squared_m(self, cell: int, other: int) -> int:
         """Exact squared distance."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from crowdveil.cli import area, certify, demo, draw, policy
-from crowdveil.cli.console import Verbs
+from crowdveil.cli.console import Verb, Verbs
 
 app = typer.Typer(
     name="crowdveil",
@@ -21,10 +21,10 @@ app = typer.Typer(
     epilog="First steps: crowdveil demo --out demo/",
 )
 app.add_typer(area.app, name="area")
-app.command("policy", epilog=policy.EXAMPLES)(policy.make)
-app.command("certify", epilog=certify.EXAMPLES)(certify.check)
-app.command("draw", epilog=draw.EXAMPLES)(draw.one)
-app.command("demo", epilog=demo.EXAMPLES)(demo.run)
+app.command("policy", cls=Verb, epilog=policy.EXAMPLES)(policy.make)
+app.command("certify", cls=Verb, epilog=certify.EXAMPLES)(certify.check)
+app.command("draw", cls=Verb, epilog=draw.EXAMPLES)(draw.one)
+app.command("demo", cls=Verb, epilog=demo.EXAMPLES)(demo.run)
 
 
 def _show_version(wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -9,16 +10,18 @@ import numpy as np
 import typer
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
-from crowdveil.cli.console import Verbs, show, show_json
+from crowdveil.cli.console import Verb, Verbs, show, show_json, working
 from crowdveil.cli.files import LATITUDE_NAMES, LONGITUDE_NAMES, check_destination, read_pairs, write_whole
 from crowdveil.cli.options import read_real, read_whole
+from crowdveil.cli.places import box_of
 from crowdveil.errors import InputError
+from crowdveil.words import rounded_up
 
 app = typer.Typer(
     cls=Verbs,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Describe the cells of a map: squares, hexagons, regions of cell towers, or bare points.",
+    help="Describe the cells of a map. They are squares, hexagons, regions of cell towers, or bare points.",
     epilog="Example: crowdveil area grid --bounds 40.65,-74.03,40.82,-73.90 --cell-km 1 --out area.json",
 )
 
@@ -29,6 +32,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 
 
 @app.command(
+    cls=Verb,
     epilog="Example: crowdveil area grid --bounds 40.65,-74.03,40.82,-73.90 --cell-km 1 --out area.json",
 )
 def grid(
@@ -38,10 +42,12 @@ def grid(
     json: AsJson = False,
 ) -> None:
     """Cover a box with square cells."""
-    _write(Grid.from_bounds(*_read_bounds(bounds), cell_km=read_real("cell_km", cell_km)), out, json)
+    box, side_km = _read_bounds(bounds), read_real("cell_km", cell_km)
+    _make(lambda: Grid.from_bounds(*box, cell_km=side_km), out, json)
 
 
 @app.command(
+    cls=Verb,
     epilog="Example: crowdveil area hexagons --bounds 40.65,-74.03,40.82,-73.90 --out area.json",
 )
 def hexagons(
@@ -54,14 +60,11 @@ def hexagons(
     json: AsJson = False,
 ) -> None:
     """Cover a box with H3 hexagons."""
-    _write(
-        Hexagons.from_bounds(*_read_bounds(bounds), resolution=read_whole("resolution", resolution)),
-        out,
-        json,
-    )
+    box, fineness = _read_bounds(bounds), read_whole("resolution", resolution)
+    _make(lambda: Hexagons.from_bounds(*box, resolution=fineness), out, json)
 
 
-@app.command(epilog="Example: crowdveil area towers towers.csv --reach-km 20 --out area.json")
+@app.command(cls=Verb, epilog="Example: crowdveil area towers towers.csv --reach-km 20 --out area.json")
 def towers(
     places: Places,
     out: Out,
@@ -70,16 +73,23 @@ def towers(
     ] = "20",
     json: AsJson = False,
 ) -> None:
-    """Regions of cell towers, from a CSV file of lat,lon: every place belongs to its nearest tower."""
+    """Take the regions of cell towers, from a CSV file.
+
+    The file has lat,lon of each tower. Every place belongs to its nearest tower.
+    """
     latitude, longitude = read_pairs(places, LATITUDE_NAMES, LONGITUDE_NAMES)
-    _write(Towers.from_positions(latitude, longitude, reach_km=read_real("reach_km", reach_km)), out, json)
+    reach = read_real("reach_km", reach_km)
+    _make(lambda: Towers.from_positions(latitude, longitude, reach_km=reach), out, json)
 
 
-@app.command(epilog="Example: crowdveil area points points.csv --out area.json")
+@app.command(cls=Verb, epilog="Example: crowdveil area points points.csv --out area.json")
 def points(places: Places, out: Out, json: AsJson = False) -> None:
-    """Bare points of a plane, from a CSV file of x_km,y_km; they have no latitude and longitude."""
+    """Take bare points of a plane, from a CSV file.
+
+    The file has x_km,y_km of each point. They have no latitude and longitude.
+    """
     x_km, y_km = read_pairs(places, ("x_km", "x"), ("y_km", "y"))
-    _write(Area.from_points_km(np.column_stack([x_km, y_km])), out, json)
+    _make(lambda: Area.from_points_km(np.column_stack([x_km, y_km])), out, json)
 
 
 def _read_bounds(text: str) -> tuple[float, float, float, float]:
@@ -90,8 +100,11 @@ def _read_bounds(text: str) -> tuple[float, float, float, float]:
     return south, west, north, east
 
 
-def _write(area: Area, out: Path, as_json: bool) -> None:
+def _make(build: Callable[[], Area], out: Path, as_json: bool) -> None:
     check_destination("out", out, (".json",))
+    with working("making the cells"):
+        area = build()
+        box, nearest_km = box_of(area), area.nearest_neighbour_km
     size = write_whole(out, area.save)
     if as_json:
         show_json(
@@ -99,17 +112,22 @@ def _write(area: Area, out: Path, as_json: bool) -> None:
                 "area": str(out),
                 "kind": area.kind,
                 "cells": len(area),
-                "nearest_neighbour_km": area.nearest_neighbour_km,
+                "width_km": box.width_km,
+                "height_km": box.height_km,
+                "latitude": box.latitude,
+                "longitude": box.longitude,
+                "nearest_neighbour_km": nearest_km,
                 "distance_shortening": area.distance_shortening,
                 "digest": area.digest,
                 "bytes": size,
             }
         )
         return
-    facts = {"area": str(out), "kind": area.kind, "cells": f"{len(area):,}"}
+    facts = {"area": str(out), "kind": area.kind, "cells": f"{len(area):,}", "where": str(box)}
     if len(area) > 1:
-        facts["closest two cells"] = f"{area.nearest_neighbour_km:.3f} km apart"
+        facts["closest two cells"] = f"{nearest_km:.3f} km apart"
     if area.plane is not None:
-        facts["distances"] = f"never longer than on the ground, at most {area.distance_shortening:.1e} of it shorter"
+        short = rounded_up(area.distance_shortening, 2)
+        facts["distances"] = f"never longer than on the ground, at most {short} of it shorter"
     facts["digest"] = area.digest
     show("Area", facts)

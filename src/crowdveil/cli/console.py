@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from crowdveil.errors import CrowdveilError
 
@@ -26,6 +26,14 @@ NOT_PRIVATE = 1
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 ReportProgress = Callable[[int, int], None]
+
+
+class Verb(TyperCommand):
+    """A verb whose usage line names its arguments without braces."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What stands behind the verb's name."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 class Verbs(TyperGroup):
@@ -54,7 +62,10 @@ class Verbs(TyperGroup):
 
 def fail(message: str) -> NoReturn:
     """Say on one line what was wrong, and end with exit code 2."""
-    typer.echo(f"crowdveil: {' '.join(message.split())}", err=True)
+    line = " ".join(message.split())
+    # Names of files and fields may hold what a terminal would obey or cannot show.
+    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
+    typer.echo(f"crowdveil: {shown}", err=True)
     raise typer.Exit(BAD_INPUT)
 
 
@@ -104,12 +115,20 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+# --- while it works -----------------------------------------------------------------------------------------
+
+
+class _Percent(ProgressColumn):
+    """How far it is, once that is known."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.total is None else f"{task.percentage:.0f} %")
+
+
 @contextmanager
 def progress_bar(what: str) -> Iterator[ReportProgress]:
     """Show a bar on stderr while something long runs; it vanishes when done, and never appears in a pipe."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with _progress(TextColumn("{task.description}"), BarColumn(), _Percent(), TimeElapsedColumn()) as progress:
         task = progress.add_task(what, total=None)
 
         def report(done: int, total: int) -> None:
@@ -118,16 +137,20 @@ def progress_bar(what: str) -> Iterator[ReportProgress]:
         yield report
 
 
-def in_plain_words(epsilon_per_km: float) -> str:
-    """What ε per km means for two places 1 km apart."""
-    if epsilon_per_km > 100:
-        return f"no practical protection at 1 km (a factor of e^{epsilon_per_km:.0f})"
-    factor = _short(math.exp(epsilon_per_km))
-    return f"a reply is at most {factor} times as likely from one place as from one 1 km away"
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on stderr what is being done when nobody can say how far it is; gone when done, never in a pipe."""
+    with _progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as progress:
+        progress.add_task(what, total=None)
+        yield
 
 
-def _short(number: float) -> str:
-    return f"{number:,.0f}" if number >= 1000 else f"{number:.4g}"
+def _progress(*columns: ProgressColumn) -> Progress:
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+# --- sizes --------------------------------------------------------------------------------------------------
 
 
 def in_bytes(size: int) -> str:

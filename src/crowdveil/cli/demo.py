@@ -13,7 +13,7 @@ import typer
 from crowdveil.arrays import FloatArray
 from crowdveil.certify import Certificate, certify
 from crowdveil.cli.city import City, synthetic_city
-from crowdveil.cli.console import in_bytes, in_plain_words, show_rows
+from crowdveil.cli.console import in_bytes, show_rows, working
 from crowdveil.cli.files import write_whole
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.policy import draw_picture
@@ -25,6 +25,7 @@ from crowdveil.policy.optimal import optimal_policy
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.quota import minimum_beta
 from crowdveil.report import draw_many
+from crowdveil.words import exact, in_plain_words, percent_up
 
 EXAMPLES = "Example: crowdveil demo --out demo/"
 
@@ -37,7 +38,10 @@ def run(
     out: Annotated[Path, typer.Option(help="Folder to write to; made if missing.", metavar="FOLDER")] = Path("demo"),
     seed: Annotated[str, typer.Option(help="Seed of the city and of the simulated reports.", metavar="NUMBER")] = "5",
 ) -> None:
-    """Make a policy over a synthetic city, certify it, compare it, simulate reports, draw its picture."""
+    """Go the whole way once, over a synthetic city.
+
+    Make a policy, certify it, compare it, simulate reports, draw its picture. Files of an earlier run are replaced.
+    """
     started = perf_counter()
     number = read_whole("seed", seed)
     if number < 0:
@@ -77,46 +81,53 @@ def _tell_city(city: City) -> None:
 
 def _make(city: City, beta: float) -> tuple[Policy, Certificate]:
     start = perf_counter()
-    policy = optimal_policy(city.area, city.prior, city.targets, epsilon_per_km=EPSILON_PER_KM, beta=beta)
-    made = perf_counter()
-    certificate = certify(policy)
+    with working("optimising"):
+        policy = optimal_policy(city.area, city.prior, city.targets, epsilon_per_km=EPSILON_PER_KM, beta=beta)
+        made = perf_counter()
+        certificate = certify(policy)
     if not certificate.ok:
         raise NotPrivateError(certificate.explain())
     _step(
         f"The optimal policy, made in {1000 * (made - start):.0f} ms and certified with exact arithmetic in "
         f"{1000 * (perf_counter() - made):.0f} ms: private from "
-        f"ε = {certificate.smallest_epsilon_per_km:.9f} per km on; allowed is {EPSILON_PER_KM:.9f}."
+        f"ε = {certificate.smallest_shown} per km on; allowed is {exact(EPSILON_PER_KM)}."
     )
     return policy, certificate
 
 
 def _compare(city: City, policy: Policy, certificate: Certificate) -> None:
-    laplace = planar_laplace(city.area, city.prior, city.targets, EPSILON_PER_KM)
-    nothing = identity(city.area, city.prior, city.targets, EPSILON_PER_KM)
-    rows = [
-        _row("optimal (crowdveil)", policy, certificate),
-        _row("planar Laplace", laplace, certify(laplace)),
-        _row("no obfuscation", nothing, certify(nothing)),
-    ]
-    _step("Compared, at the same ε; value = share of the selected who really are at a target:")
+    with working("comparing"):
+        given = city.area, city.prior, city.targets
+        laplace = planar_laplace(*given, EPSILON_PER_KM)
+        nothing = identity(*given, EPSILON_PER_KM)
+        matched = optimal_policy(*given, epsilon_per_km=EPSILON_PER_KM, beta=laplace.beta)
+        rows = [
+            _row("optimal (crowdveil)", policy, certificate),
+            _row("optimal at Laplace's share", matched, certify(matched)),
+            _row("planar Laplace", laplace, certify(laplace)),
+            _row("no obfuscation", nothing, certify(nothing)),
+        ]
+        at_any_beta = lemma5_bound(*given, epsilon_per_km=EPSILON_PER_KM)
+    _step(
+        "Compared, at the same ε; value = share of the selected who really are at a target. The fewer are selected, "
+        "the higher it can be, so compare at the same share:"
+    )
     show_rows("Value and privacy", ["mechanism", "value", "selected", "smallest certified ε per km"], rows)
-    at_any_beta = lemma5_bound(city.area, city.prior, city.targets, epsilon_per_km=EPSILON_PER_KM)
     at_this_beta = float(policy.provenance["upper_bound"])
-    typer.echo(f"  No private policy exceeds {at_this_beta:.4%} at this β (proved while optimising)")
-    typer.echo(f"  or {at_any_beta:.4%} at any β (Lemma 5, corrected).")
+    typer.echo(f"  No private policy exceeds {percent_up(at_this_beta)} at this β (proved while optimising)")
+    typer.echo(f"  or {percent_up(at_any_beta)} at any β (Lemma 5, corrected).")
 
 
 def _row(name: str, policy: Policy, certificate: Certificate) -> list[str]:
-    smallest = certificate.smallest_epsilon_per_km
-    shown = f"{smallest:.6f}" if math.isfinite(smallest) else "none: not private"
-    return [name, f"{policy.value:.2%}", f"{policy.beta:.2%}", shown]
+    return [name, f"{policy.value:.2%}", f"{policy.beta:.2%}", certificate.smallest_shown]
 
 
 def _simulate(city: City, policy: Policy, certificate: Certificate, generator: np.random.Generator) -> None:
-    cells = generator.choice(len(city.area), size=SIMULATED, p=city.prior)
-    start = perf_counter()
-    selected = draw_many(policy, cells, certificate, generator) == policy.selecting[0]
-    seconds = perf_counter() - start
+    with working("simulating"):
+        cells = generator.choice(len(city.area), size=SIMULATED, p=city.prior)
+        start = perf_counter()
+        selected = draw_many(policy, cells, certificate, generator) == policy.selecting[0]
+        seconds = perf_counter() - start
     share, at_target = float(selected.mean()), float(np.isin(cells[selected], city.targets).mean())
     _step(
         f"{SIMULATED:,} simulated reports, drawn in {1000 * seconds:.0f} ms: {share:.4%} selected, "

@@ -10,9 +10,10 @@ import typer
 from crowdveil.area import Area
 from crowdveil.certify import certify
 from crowdveil.cli.console import note, progress_bar, show_json
-from crowdveil.cli.options import cell_at, read_real, read_whole
+from crowdveil.cli.files import load_policy
+from crowdveil.cli.options import missing, read_real, read_whole
+from crowdveil.cli.places import cell_at
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import Policy
 from crowdveil.report import draw
 
 EXAMPLES = """\b
@@ -29,8 +30,11 @@ def one(
     lon: Annotated[str | None, typer.Option(help="Longitude of the true place.", metavar="DEGREES")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the symbol as JSON.")] = False,
 ) -> None:
-    """Certify a policy, then draw one symbol with the operating system's secure generator."""
-    loaded = Policy.load(policy)
+    """Draw what a phone sends, from a certified policy.
+
+    One symbol, by the operating system's secure generator. The policy is certified first.
+    """
+    loaded = load_policy(policy)
     place = _place(loaded.area, cell, lat, lon)
     with progress_bar("certifying") as report:
         certificate = certify(loaded, progress=report)
@@ -49,6 +53,8 @@ def _place(area: Area, cell: str | None, lat: str | None, lon: str | None) -> in
         if lat is not None or lon is not None:
             raise InputError("cell", cell, "name either the cell, or lat and lon")
         return read_whole("cell", cell)
+    if lat is None and lon is None:
+        raise missing("cell", "name the true cell, or its --lat and --lon")
     if lat is None or lon is None:
-        raise InputError("cell", None, "name the true cell, or its lat and lon")
+        raise missing("lat" if lat is None else "lon", "a place has both --lat and --lon")
     return cell_at(area, read_real("lat", lat), read_real("lon", lon), "place")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import stat
 import tempfile
@@ -11,9 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from crowdveil.area import Area
 from crowdveil.area.area import read_text
 from crowdveil.arrays import FloatArray, as_cells
-from crowdveil.errors import FileFormatError, InputError
+from crowdveil.cli.console import working
+from crowdveil.errors import CrowdveilError, FileFormatError, InputError
+from crowdveil.policy.policy import FORMAT, MAGIC, Policy
 
 LATITUDE_NAMES = ("lat", "latitude")
 LONGITUDE_NAMES = ("lon", "lng", "long", "longitude")
@@ -39,21 +43,29 @@ def check_destination(field: str, path: Path, suffixes: tuple[str, ...]) -> None
 def write_whole(path: Path, write: Callable[[Path], object]) -> int:
     """Write to a temporary file beside `path`, then rename: nobody ever sees half a file.
 
-    Returns the size in bytes.
+    Returns the size in bytes. Whatever goes wrong is told about `path`, not about the temporary file.
     """
     target = path.resolve()
-    handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
-    os.close(handle)
-    temporary = Path(name)
     try:
-        write(temporary)
-        os.chmod(temporary, 0o666 & ~_umask())
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        size = temporary.stat().st_size
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            with working(f"writing {path}"):
+                write(temporary)
+                os.chmod(temporary, 0o666 & ~_umask())
+                with temporary.open("rb") as written:
+                    os.fsync(written.fileno())
+            size = temporary.stat().st_size
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be written ({error.strerror or error})") from None
+    except InputError as error:
+        if error.value != name:
+            raise
+        raise FileFormatError(f"{path}: {error.expected}") from None
     return size
 
 
@@ -63,7 +75,54 @@ def _umask() -> int:
     return mask
 
 
-# --- reading ------------------------------------------------------------------------------------------------
+# --- reading areas and policies -----------------------------------------------------------------------------
+
+
+def load_area(path: Path) -> Area:
+    """Read an area; what is wrong with it is said with the file's name."""
+    with working(f"reading {path}"):
+        try:
+            return Area.load(path)
+        except CrowdveilError as error:
+            raise _about(path, error, "an area") from None
+
+
+def load_policy(path: Path) -> Policy:
+    """Read a policy; what is wrong with it is said with the file's name."""
+    with working(f"reading {path}"):
+        try:
+            return Policy.load(path)
+        except CrowdveilError as error:
+            raise _about(path, error, "a policy") from None
+
+
+def _about(path: Path, error: CrowdveilError, wanted: str) -> FileFormatError:
+    found = _kind(path)
+    if found not in ("", wanted):
+        return FileFormatError(f"{path}: is {found}, not {wanted}")
+    told = str(error).removeprefix(f"{path}: ").removeprefix("policy: ").removeprefix("area: ")
+    return FileFormatError(f"{path}: {told}")
+
+
+def _kind(path: Path) -> str:
+    """What a file seems to be, whether or not it is whole; empty if it is neither area nor policy."""
+    try:
+        data = path.read_bytes()
+        if data.startswith(MAGIC):
+            return "a policy"
+        document = json.loads(data)
+    except (OSError, ValueError, RecursionError):
+        return ""
+    if not isinstance(document, dict):
+        return ""
+    if document.get("format") == FORMAT:
+        return "a policy"
+    return "an area" if str(document.get("kind")) in Area.kinds else ""
+
+
+# --- reading CSV --------------------------------------------------------------------------------------------
+
+COMMAS = "separate columns by commas"
 
 
 def read_rows(path: Path) -> list[tuple[int, list[str]]]:
@@ -75,6 +134,8 @@ def read_rows(path: Path) -> list[tuple[int, list[str]]]:
         for row in reader:
             cells = [cell.strip() for cell in row]
             if any(cells) and not cells[0].startswith("#"):
+                if len(cells) == 1 and (";" in cells[0] or "\t" in cells[0]):
+                    raise FileFormatError(f"{path}, line {reader.line_num}: {cells[0]!r}: {COMMAS}")
                 rows.append((reader.line_num, cells))
     except csv.Error as error:
         raise FileFormatError(f"{path}, line {reader.line_num}: not CSV ({error})") from None
@@ -88,7 +149,8 @@ def read_number(path: Path, line: int, field: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise FileFormatError(f"{path}, line {line}: {field} = {text!r}: should be a number") from None
+        hint = f"; {COMMAS}" if ";" in text or "\t" in text else ""
+        raise FileFormatError(f"{path}, line {line}: {field} = {text!r}: should be a number{hint}") from None
 
 
 def is_header(row: list[str]) -> bool:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import math
 
 from crowdveil.area import Area
-from crowdveil.errors import InputError
+from crowdveil.cli.places import cell_at
+from crowdveil.errors import CrowdveilError, InputError
+
+
+def missing(option: str, what: str) -> CrowdveilError:
+    """An option that has to be given, and what it is for."""
+    return CrowdveilError(f"--{option} is missing: {what}")
 
 
 def read_real(field: str, text: str) -> float:
@@ -46,16 +52,8 @@ def read_targets(text: str, area: Area) -> list[int]:
                 if isinstance(error, InputError):
                     raise
                 raise InputError("targets", part, "a place is latitude:longitude, such as 40.75:-73.98") from None
-        elif part.removeprefix("-").isdecimal():
+        elif part.removeprefix("-").isdecimal() and len(part) < 20:
             targets.append(int(part))
         else:
             raise InputError("targets", part, "name cells such as 3,17 or places such as 40.75:-73.98")
     return targets
-
-
-def cell_at(area: Area, latitude: float, longitude: float, field: str) -> int:
-    """The cell that holds a place."""
-    cell = int(area.locate([latitude], [longitude])[0])
-    if cell < 0:
-        raise InputError(field, f"{latitude}:{longitude}", "lies in no cell of this area")
-    return cell

@@ -7,15 +7,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray
 from crowdveil.certify import certify
-from crowdveil.cli.console import progress_bar, show, show_json, warn
-from crowdveil.cli.files import check_destination, read_prior, write_whole
-from crowdveil.cli.options import read_epsilon, read_real, read_targets, read_whole
+from crowdveil.cli.console import note, progress_bar, show, show_json, warn, working
+from crowdveil.cli.files import check_destination, load_area, read_prior, write_whole
+from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole
 from crowdveil.cli.summary import facts, summary
 from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.policy.exponential import exponential
@@ -24,6 +23,7 @@ from crowdveil.policy.laplace import planar_laplace
 from crowdveil.policy.optimal import optimal_policy
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.quota import minimum_beta
+from crowdveil.words import exact
 
 EXAMPLES = """\b
 Examples:
@@ -86,35 +86,46 @@ def make(
     ] = None,
     completion: Annotated[
         Completion | None,
-        typer.Option(help="What those not selected send: all the same (equal), or what best tells the prior."),
+        typer.Option(
+            help="What those not selected send: all the same (equal), or what best tells the prior (informative; "
+            "at most 3,000 cells, and a file of megabytes)."
+        ),
     ] = None,
     baseline: Annotated[
-        Baseline | None, typer.Option(help="Make this mechanism instead of the optimal policy, to compare.")
+        Baseline | None,
+        typer.Option(help="Make this mechanism instead of the optimal policy, to compare; at most 3,000 cells."),
     ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Draw the policy on its map (.png or .svg).", metavar="FILE")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Make the policy that covers the targets best at a privacy level, and certify it."""
+    """Make the policy that covers the targets best.
+
+    Best among all that are private at this ε and select this share of the users. It is certified before it is written;
+    a file that is there already is replaced.
+    """
     started = perf_counter()
     check_destination("out", out, (".json", ".cvp"))
     if picture is not None:
         check_destination("picture", picture, (".png", ".svg"))
     epsilon = read_epsilon(epsilon_per_km)
-    cells = Area.load(area)
+    cells = load_area(area)
     covered = read_targets(targets, cells)
-    chances = np.full(len(cells), 1 / len(cells)) if prior is None else read_prior(prior, len(cells))
+    chances = None if prior is None else read_prior(prior, len(cells))
     if baseline is None:
         share = _quota(beta, users, wanted, confidence)
         kind = (completion or Completion.equal).value
+        _warn_of_empty_targets(chances, covered)
         with progress_bar("optimising") as report:
             policy = optimal_policy(
                 cells, chances, covered, epsilon_per_km=epsilon, beta=share, completion=kind, progress=report
             )
     else:
         _refuse(baseline, beta=beta, users=users, wanted=wanted, confidence=confidence, completion=completion)
-        policy = make_baseline(baseline, cells, chances, covered, epsilon)
+        _warn_of_empty_targets(chances, covered)
+        with working(f"making the baseline {baseline.value}"):
+            policy = make_baseline(baseline, cells, chances, covered, epsilon)
     with progress_bar("certifying") as report:
         certificate = certify(policy, progress=report)
     if not certificate.ok:
@@ -129,10 +140,12 @@ def make(
         show_json(summary(policy, certificate) | {"policy": str(out), "bytes": size, "seconds": round(seconds, 3)})
     else:
         show("Policy", facts(policy, certificate, out, size, seconds))
+    if baseline is not None and 0 < policy.beta < 1:
+        note(f"Compare with the optimal policy at the same share: --beta {exact(policy.beta)}")
 
 
 def make_baseline(
-    baseline: Baseline, area: Area, prior: FloatArray, targets: list[int], epsilon_per_km: float
+    baseline: Baseline, area: Area, prior: FloatArray | None, targets: list[int], epsilon_per_km: float
 ) -> Policy:
     """One of the mechanisms to compare with."""
     maker = {"laplace": planar_laplace, "exponential": exponential, "identity": identity}[baseline.value]
@@ -141,7 +154,8 @@ def make_baseline(
 
 def draw_picture(policy: Policy, path: Path) -> None:
     """Write the picture of a policy, whole or not at all."""
-    from crowdveil.picture import draw_policy  # matplotlib takes a second to load; most calls do without
+    with working("drawing the picture"):
+        from crowdveil.picture import draw_policy  # matplotlib takes a second to load; most calls do without
 
     write_whole(path, lambda temporary: draw_policy(policy, temporary))
 
@@ -151,14 +165,38 @@ def _quota(beta: str | None, users: str | None, wanted: str | None, confidence: 
         for name, value in (("users", users), ("wanted", wanted), ("confidence", confidence)):
             if value is not None:
                 raise InputError(name, value, "beta is given already; name either beta, or users and wanted")
-        return read_real("beta", beta)
-    if users is None or wanted is None:
-        raise InputError("beta", None, "give --beta, or --users and --wanted from which it follows")
+        share = read_real("beta", beta)
+        if not 0 < share < 1:
+            raise InputError("beta", share, "should lie strictly between 0 and 1; --users and --wanted compute it")
+        return share
+    if users is None and wanted is None:
+        raise missing("beta", "give it, or --users and --wanted from which it follows")
+    if wanted is None:
+        raise missing("wanted", "how many of the users are needed")
+    if users is None:
+        raise missing("users", "how many users report")
     return minimum_beta(
         users=read_whole("users", users),
         wanted=read_whole("wanted", wanted),
         confidence=read_real("confidence", confidence or CONFIDENCE),
     )
+
+
+def _warn_of_empty_targets(prior: FloatArray | None, targets: list[int]) -> None:
+    """Say so when the prior sees nobody at a target; what is no prior or no cell is refused elsewhere."""
+    if prior is None:
+        return
+    empty = [cell for cell in targets if 0 <= cell < len(prior) and prior[cell] == 0]
+    if not empty:
+        return
+    shown = ", ".join(map(str, empty[:12])) + (", ..." if len(empty) > 12 else "")
+    if len(empty) == len(targets):
+        warn(
+            f"the prior has nobody at any target (cell{'s' * (len(empty) > 1)} {shown}): nobody who is selected "
+            "will be at one. Do the prior and the area belong together?"
+        )
+    else:
+        warn(f"the prior has nobody at {len(empty)} of {len(targets)} targets (cells {shown}): they add nothing.")
 
 
 def _refuse(baseline: Baseline, **options: object) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.certify import Certificate
-from crowdveil.cli.console import in_bytes, in_plain_words
+from crowdveil.cli.console import in_bytes
 from crowdveil.policy.policy import Policy
+from crowdveil.words import exact, in_plain_words, rounded_up
 
 
 def summary(policy: Policy, certificate: Certificate) -> dict[str, Any]:
@@ -37,13 +38,23 @@ def facts(policy: Policy, certificate: Certificate, out: Path, size: int, second
         "value": f"{policy.value:.4%} of the selected are at a target",
     }
     if "gap" in policy.provenance:
-        gap = float(policy.provenance["gap"])
-        facts["proven gap"] = f"{gap:.1e}: no private policy with this β is better by more than that share"
-    facts["certified"] = (
-        f"yes, private from ε = {certificate.smallest_epsilon_per_km:.9g} per km on" if certificate.ok else "NO"
-    )
-    return facts | {"hash": policy.hash, "time": f"{seconds:.2f} s"}
+        facts["proven gap"] = _gap(float(policy.provenance["gap"]))
+    return facts | {"certified": _certified(certificate), "hash": policy.hash, "time": f"{seconds:.2f} s"}
 
 
 def _privacy(epsilon_per_km: float) -> str:
-    return f"ε = {epsilon_per_km:.6g} per km: {in_plain_words(epsilon_per_km)}"
+    return f"ε = {exact(epsilon_per_km)} per km: {in_plain_words(epsilon_per_km)}"
+
+
+def _gap(gap: float) -> str:
+    if gap <= 0:
+        return "none: no private policy with this β is better"
+    return f"{rounded_up(gap, 2)}: no private policy with this β is better by more than that share"
+
+
+def _certified(certificate: Certificate) -> str:
+    if not certificate.ok:
+        return "NO"
+    if certificate.smallest_epsilon_per_km == 0:
+        return "yes, private at every ε: all cells send the same"
+    return f"yes, private from ε = {certificate.smallest_shown} per km on"

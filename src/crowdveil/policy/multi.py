@@ -22,13 +22,17 @@ from crowdveil.policy.scale import score_of
 from crowdveil.policy.single import shift_to_quota
 
 BOUND_ERROR = 64 * np.finfo(float).eps
-LARGEST_LOSS = 700.0
-"""Between the nearest cells; e^-700 is nothing next to any weight."""
+LARGEST_LOSS = 60.0
+"""Between the nearest cells; e^-60 is nothing next to any weight of 62 bits."""
 GAP = 1e-13
 """Stop when the bounds differ by less than this share of the value."""
-MAX_ROUNDS = 60
+MAX_ROUNDS = 300
 PATIENCE = 6
 """Rounds without any progress after which rounding errors are all that is left."""
+LARGEST_READABLE_SCORE = 30.0
+"""Beyond it log p alone no longer tells 1 - p."""
+FAILURES = 3
+"""Proposals in vain after which the relaxation is told about every target alone."""
 FIRST_RADIUS = 0.5
 LEAST_RADIUS, LARGEST_RADIUS = 1e-6, 4.0
 COARSE_CELLS, BLOCK_CELLS = 3000, 16
@@ -59,7 +63,7 @@ def solve(
     progress: Callable[[int, int], None] | None = None,
 ) -> Optimum:
     """Maximise Σ_T π_t p_t over all private p with Σ π p = β."""
-    # Private at a smaller ε is private at ε; where even neighbours may differ by e^700, more buys nothing.
+    # Private at a smaller ε is private at ε; where even neighbours may differ by e^60, more buys nothing.
     epsilon_per_km = min(epsilon_per_km, LARGEST_LOSS / area.nearest_neighbour_km)
     # A target nobody is at earns nothing, and raising it costs: it is left to what privacy gives it. If nobody is at
     # any, the value is 0 whatever is done, and equal scores keep the policy as sharp as privacy allows.
@@ -131,6 +135,7 @@ class _Search:
         self.scores, self.pieces = scores, pieces
         self.value, self.upper_bound = _value(prior, gain, self.targets, pieces), np.inf
         self.radius = FIRST_RADIUS
+        self.failures = 0
 
     def run(self, progress: Callable[[int, int], None] | None) -> Optimum:
         """Rounds until the gap closes, or nothing moves any more."""
@@ -148,6 +153,12 @@ class _Search:
                 progress(int(100 * done), 100)
         return _optimum(self.pieces, self.scores, self.value, self.upper_bound, self.gain, self.beta, rounds)
 
+    def _add_every_target(self) -> None:
+        """The pieces by which each target alone would carry each cell: what the others hide from the relaxation."""
+        alone = np.eye(len(self.targets), dtype=bool)
+        for one in alone:
+            self.relaxation.add(self.closure(np.where(one, self.scores, LEAST_SCORE)))
+
     def _gap(self) -> float:
         return 1.0 if np.isinf(self.upper_bound) else 1 - self.value / self.upper_bound
 
@@ -162,7 +173,8 @@ class _Search:
         pieces = self.closure(proposal.scores)
         self.relaxation.add(pieces)
         # A target's chance may be carried by another target: start the shift from what it really is.
-        raised = np.maximum(proposal.scores, score_of(pieces.log_hit[self.closure.targets]))
+        carried = np.minimum(score_of(pieces.log_hit[self.closure.targets]), LARGEST_READABLE_SCORE)
+        raised = np.maximum(proposal.scores, carried)
         scores = np.maximum(raised, LEAST_SCORE)
         scores, pieces = shift_to_quota(self.closure, self.prior, self.beta, scores, start=pieces)
         self.relaxation.add(pieces)
@@ -173,5 +185,8 @@ class _Search:
             self.radius = 2 * self.radius if proposal.at_edge else min(self.radius, 4 * step)
         else:
             self.radius = 0.25 * self.radius
+            self.failures += 1
+            if self.failures % FAILURES == 0:
+                self._add_every_target()
         self.radius = min(max(self.radius, LEAST_RADIUS), LARGEST_RADIUS)
         return True

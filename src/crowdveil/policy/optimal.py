@@ -26,6 +26,8 @@ from crowdveil.policy.rounding import mix_share, to_weights
 
 Progress = Callable[[int, int], None]
 COMPLETIONS = ("equal", "informative")
+MIN_BITS = 24
+"""Fewer leave no room for rounding."""
 
 
 def optimal_policy(
@@ -47,8 +49,15 @@ def optimal_policy(
     """
     epsilon, cells, pi = _checked(area, prior, targets, epsilon_per_km, beta, completion, bits)
     optimum = solve(area, pi, cells, epsilon, beta, progress)
-    largest = float(np.exp(optimum.log_hit.max()))
-    share = mix_share(area, epsilon, beta, bits, largest, float(optimum.scores.max()))
+    share = mix_share(
+        area,
+        epsilon,
+        beta,
+        bits,
+        largest=float(np.exp(optimum.log_hit.max())),
+        score=float(optimum.scores.max()),
+        advantage=1 - float(pi[list(cells)].sum()) / optimum.value if optimum.value else 0.0,
+    )
     weights = to_weights(optimum.log_hit, beta, share, bits)
     refined = informative_completion(area, weights[:, 0], epsilon, bits) if completion == "informative" else None
     hit = weights[:, 0] / (1 << bits)
@@ -103,10 +112,10 @@ def _checked(
         raise InputError("beta", beta, "should lie strictly between 0 and 1; minimum_beta computes it")
     if completion not in COMPLETIONS:
         raise InputError("completion", completion, f"should be one of {', '.join(COMPLETIONS)}")
-    if not isinstance(bits, int) or not 8 <= bits <= MAX_BITS:
-        raise InputError("bits", bits, f"should be a whole number from 8 to {MAX_BITS}")
+    if not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
+        raise InputError("bits", bits, f"should be a whole number from {MIN_BITS} to {MAX_BITS}")
     # Refuse before any work is done what would be refused after it.
-    mix_share(area, epsilon, beta, bits, 0.0, 0.0)
+    mix_share(area, epsilon, beta, bits)
     if completion == "informative":
         check_informative(area, epsilon, bits)
     return epsilon, cells, pi

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,7 +34,7 @@ from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
 from crowdveil.area.area import canonical_json, parse_json, whole_number, whole_numbers
-from crowdveil.arrays import FloatArray, IntArray, as_cells, as_floats, frozen
+from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, as_floats, frozen
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.policy.encoding import listed, pack, read_weights, row_sums, unpack
 
@@ -42,8 +44,11 @@ MAGIC = b"crowdveil-policy-1\n"
 DEFAULT_BITS = 53
 """Weights of 53 bits are whole numbers that every language's double holds exactly."""
 MAX_BITS = 62
-MAX_TABLE_ENTRIES = 64_000_000
-MAX_UNPACKED_BYTES = 1 << 30
+MAX_TABLE_ENTRIES = 16_000_000
+MAX_HEADER_BYTES = 1 << 25
+MAX_UNPACKED_BYTES = MAX_HEADER_BYTES + 2 * 8 * MAX_TABLE_ENTRIES
+"""A compact file is unpacked no farther than the largest policy needs."""
+_NAME = re.compile(r"[A-Za-z0-9._ -]{1,32}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,12 +90,15 @@ class Policy:
 
     def __post_init__(self) -> None:
         n = len(self.area)
-        check_epsilon(self.epsilon_per_km)
+        object.__setattr__(self, "epsilon_per_km", check_epsilon(self.epsilon_per_km))
         whole_number("bits", self.bits, 1, MAX_BITS)
         object.__setattr__(self, "targets", check_targets(self.targets, n))
         object.__setattr__(self, "weights", _check_weights("weights", self.weights, n, len(self.symbols), self.bits))
         if len(set(self.symbols)) != len(self.symbols) or len(self.symbols) < 2:
             raise InputError("symbols", self.symbols, "should be two or more different names")
+        for name in self.symbols:
+            if not isinstance(name, str) or not _NAME.fullmatch(name):
+                raise InputError("symbols", name, "should be a name of up to 32 letters, digits, spaces and -_.")
         selecting = as_cells("selecting", list(self.selecting), len(self.symbols))
         if len(set(selecting.tolist())) != len(self.selecting) or not 0 < len(selecting) < len(self.symbols):
             raise InputError("selecting", self.selecting, "should be some, not all, of the symbols' numbers")
@@ -226,7 +234,10 @@ class Policy:
             raise FileFormatError("policy: damaged, cut short, or followed by something else")
         if hashlib.sha256(canonical).digest() != digest:
             raise FileFormatError("policy: the content does not match its hash; it was altered")
-        return _from_canonical(canonical)
+        policy = _from_canonical(canonical)
+        if policy.hash != digest.hex():
+            raise FileFormatError("policy: its bytes are not in canonical form")
+        return policy
 
     # --- JSON -------------------------------------------------------------------------------------------
 
@@ -299,7 +310,7 @@ def check_epsilon(epsilon_per_km: float) -> float:
     """Refuse a privacy level that is not a positive finite number."""
     try:
         epsilon = float(epsilon_per_km)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         epsilon = float("nan")
     if not (np.isfinite(epsilon) and epsilon > 0):
         raise InputError("epsilon_per_km", epsilon_per_km, "should be a finite number above 0, such as ln 4 = 1.386")
@@ -312,7 +323,7 @@ def check_targets(targets: ArrayLike, n: int) -> tuple[int, ...]:
     if not cells:
         raise InputError("targets", [], "name at least one cell to cover")
     if len(set(cells)) != len(cells):
-        repeated = next(cell for cell in cells if cells.count(cell) > 1)
+        repeated = Counter(cells).most_common(1)[0][0]
         raise InputError("targets", repeated, "is named twice")
     if len(cells) == n:
         raise InputError("targets", f"all {n} cells", "everyone covers some target then; leave some cells out")
@@ -345,27 +356,30 @@ _FIELDS |= {*_REALS, "completion", "provenance"}
 
 
 def _check_weights(name: str, weights: ArrayLike, n: int | None, symbols: int, bits: int) -> IntArray:
-    array = np.asarray(weights)
+    array = as_array(name, weights, "should be rows of whole numbers, all of the same length")
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != symbols:
         raise InputError(name, f"shape {array.shape} of {array.dtype}", f"should be whole numbers, {symbols} a row")
     if n is not None and len(array) != n:
         raise InputError(name, f"{len(array)} rows", f"should have one row for each of {n} cells")
-    if array.size > 2 * MAX_TABLE_ENTRIES:
-        raise InputError(name, array.shape, f"at most {2 * MAX_TABLE_ENTRIES:,} entries")
+    if array.size > MAX_TABLE_ENTRIES:
+        raise InputError(name, array.shape, f"at most {MAX_TABLE_ENTRIES:,} entries")
     outside = (array < 0) | (array > 1 << bits)
     if outside.any():
         at = np.argwhere(outside)[0].tolist()
         raise InputError(f"{name}{at}", int(array[tuple(at)]), f"should lie between 0 and 2^{bits}")
+    array = array.astype(np.int64)
     for row, total in enumerate(row_sums(array)):
         if total != 1 << bits:
             raise InputError(f"sum of {name}[{row}]", total, f"should be 2^{bits} = {1 << bits}")
-    return frozen(array.astype(np.int64))
+    return frozen(array)
 
 
 def _from_canonical(canonical: bytes) -> Policy:
     if len(canonical) < 8:
         raise FileFormatError("policy: cut short")
     (size,) = struct.unpack(">Q", canonical[:8])
+    if size > MAX_HEADER_BYTES:
+        raise FileFormatError(f"policy: a header of {size:,} bytes; at most {MAX_HEADER_BYTES:,}")
     header = parse_json(canonical[8 : 8 + size].decode("ascii", errors="replace"), "policy")
     data = canonical[8 + size :]
     if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -391,14 +405,16 @@ def _from_canonical(canonical: bytes) -> Policy:
 def _from_document(document: dict[str, Any]) -> Policy:
     """Build a policy from the fields that both forms share."""
     version = document.get("version")
-    if version != VERSION:
+    if type(version) is not int or version != VERSION:
         raise FileFormatError(f"policy: version = {version!r}: this program reads version {VERSION}")
     unknown = sorted(set(document) - _FIELDS)
     if unknown:
         raise FileFormatError(f"policy: unknown field {unknown[0]!r}")
     try:
         bits = whole_number("bits", document["bits"], 1, MAX_BITS)
-        symbols = tuple(str(symbol) for symbol in document["symbols"])
+        if not isinstance(document["symbols"], list):
+            raise FileFormatError("policy: symbols should be a list of names")
+        symbols = tuple(document["symbols"])
         completion = None
         if "completion" in document:
             refined = document["completion"]

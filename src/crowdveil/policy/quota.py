@@ -7,6 +7,8 @@ from scipy.special import betaincinv
 
 from crowdveil.errors import InputError
 
+MOST_USERS = 10**12
+
 
 def minimum_beta(*, users: int, wanted: int, confidence: float = 0.95) -> float:
     """Least β with Pr(Binomial(users, β) ≥ wanted) ≥ confidence.
@@ -15,8 +17,8 @@ def minimum_beta(*, users: int, wanted: int, confidence: float = 0.95) -> float:
     numbers lie below β), so the answer is that distribution's quantile: one call, no search.
     """
     for name, count in (("users", users), ("wanted", wanted)):
-        if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-            raise InputError(name, count, "should be a whole number above 0")
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or not 1 <= count <= MOST_USERS:
+            raise InputError(name, count, f"should be a whole number from 1 to {MOST_USERS:,}")
     if wanted > users:
         raise InputError("wanted", wanted, f"cannot exceed users = {users}: no β makes that many of them report")
     if not 0 < confidence < 1:

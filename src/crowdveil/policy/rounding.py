@@ -21,24 +21,40 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
+from crowdveil.policy.policy import MAX_BITS
 
 LEAST_MIX = 1e-8
 """Mixing in this much costs no one anything and lets a checker decide most inequalities in floating point."""
-LARGEST_MIX = 1e-3
+LARGEST_MIX = 1e-2
+MOST_GIVEN_UP = 1e-6
+"""What is published gives up at most this share of the optimum's value."""
 FLOAT_ERROR = 2.0**-50
 """Floating-point error of a chance, relative to the largest one and per unit of the largest score."""
 
 
-def mix_share(area: Area, epsilon_per_km: float, beta: float, bits: int, largest: float, score: float) -> float:
-    """The share m of the constant that makes rounding to `bits` bits safe."""
+def mix_share(
+    area: Area,
+    epsilon_per_km: float,
+    beta: float,
+    bits: int,
+    *,
+    largest: float = 0.0,
+    score: float = 0.0,
+    advantage: float = 0.0,
+) -> float:
+    """The share m of the constant that makes rounding to `bits` bits safe.
+
+    `largest` and `score` are the largest chance and score of the optimum; `advantage` is 1 - Σ_T π_t / V, what the
+    optimum is better by than selecting at random, of which a share m is given up.
+    """
     delta = 2.0**-bits + FLOAT_ERROR * largest * (1 + max(0.0, score))
     room = min(beta, 1 - beta) * float(np.tanh(epsilon_per_km * area.nearest_neighbour_km / 2))
-    share = delta / room if room > 0 else np.inf
-    if share > LARGEST_MIX:
-        least = beta * share / LARGEST_MIX
-        what = f"is out of reach of {bits}-bit weights over cells {area.nearest_neighbour_km * 1000:.0f} m apart"
-        raise InputError("beta", beta, f"{what}; it should lie at least {least:.3g} from 0 and from 1")
-    return max(share, LEAST_MIX)
+    share = max(LEAST_MIX, delta / room if room > 0 else np.inf)
+    if share > LARGEST_MIX or share * advantage > MOST_GIVEN_UP:
+        what = f"is out of reach of {bits}-bit weights at ε = {epsilon_per_km:.4g} per km over cells as near as"
+        what += f" {area.nearest_neighbour_km * 1000:.0f} m: rounding would cost too much; use larger cells"
+        raise InputError("beta", beta, f"{what}, more bits (up to {MAX_BITS}), or a β farther from 0 and 1")
+    return share
 
 
 def to_weights(log_hit: FloatArray, beta: float, share: float, bits: int) -> IntArray:

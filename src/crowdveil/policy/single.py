@@ -12,6 +12,8 @@ few pieces.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from scipy.optimize import brentq
 
@@ -33,30 +35,73 @@ def shift_to_quota(
 ) -> tuple[FloatArray, Pieces]:
     """Shift scores by one common number until Σ π p = β (to some units in the last place).
 
-    `start` may be given where the closure at `scores` is known already.
+    `start` may be given where the closure at `scores` is known already. Where neighbouring doubles of the scores jump
+    across β (chances near 1 that carry others over a large distance), the policies on both sides are mixed: private
+    policies form a convex set, and Σ π p is linear on it.
     """
     tolerance = 32 * np.finfo(float).eps * beta
-    best: tuple[float, FloatArray, Pieces] | None = None
+    below: _Side | None = None
+    above: _Side | None = None
     longest = LONGEST_STEP
     for _ in range(MAX_STEPS):
         pieces = start or closure(scores)
         start = None
         reached = float(prior @ np.exp(pieces.log_hit))
-        miss = abs(reached - beta)
-        if best is not None and best[0] < 1e-12 * beta and miss >= best[0]:
-            break
-        if best is None or miss < best[0]:
-            best = miss, scores, pieces
-        if miss <= tolerance:
-            break
+        if abs(reached - beta) <= tolerance:
+            return scores, pieces
+        here = _Side(reached, scores, pieces)
+        if reached < beta:
+            stuck = below is not None and reached <= below.reached
+            below = here if below is None or not stuck else below
+        else:
+            stuck = above is not None and reached >= above.reached
+            above = here if above is None or not stuck else above
         step = _model_root(pieces, prior, beta, scores, longest)
-        if step == 0.0:
+        if stuck or step == 0.0 or (scores + step == scores).all():
             break
         longest = 2 * longest if abs(step) == longest else LONGEST_STEP
         scores = np.maximum(scores + step, LEAST_SCORE)
-    if best is None or best[0] > 1e-9 * beta:
-        raise ArithmeticError(f"no shift of the scores reaches beta = {beta}")
-    return best[1], best[2]
+    return _mixed(*_around(closure, prior, beta, below, above), beta)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A point on one side of the quota."""
+
+    reached: float
+    scores: FloatArray
+    pieces: Pieces
+
+
+def _around(
+    closure: ClosureMap, prior: FloatArray, beta: float, below: _Side | None, above: _Side | None
+) -> tuple[_Side, _Side]:
+    """The two nearest points known on either side of β, looking for one with growing steps where it is missing."""
+    known = below or above
+    if known is None:
+        raise ArithmeticError(f"no shift was tried for beta = {beta}")
+    step = float(np.spacing(np.abs(known.scores).max() + 1.0))
+    while below is None or above is None:
+        scores = np.maximum(known.scores + (step if above is None else -step), LEAST_SCORE)
+        pieces = closure(scores)
+        side = _Side(float(prior @ np.exp(pieces.log_hit)), scores, pieces)
+        if side.reached <= beta:
+            below = side if below is None or above is None else below
+        else:
+            above = side if above is None or below is None else above
+        step *= 2
+    return below, above
+
+
+def _mixed(below: _Side, above: _Side, beta: float) -> tuple[FloatArray, Pieces]:
+    """The mixture with Σ π p = β; its chains are those of the nearer side, which are lower bounds as ever."""
+    if above.reached == below.reached:
+        return above.scores, above.pieces
+    share = (beta - below.reached) / (above.reached - below.reached)
+    nearer = above if share >= 0.5 else below
+    with np.errstate(divide="ignore"):
+        parts = np.log(share) + above.pieces.log_hit, np.log1p(-share) + below.pieces.log_hit
+    return nearer.scores, replace(nearer.pieces, log_hit=np.logaddexp(*parts))
 
 
 def _model_root(pieces: Pieces, prior: FloatArray, beta: float, scores: FloatArray, longest: float) -> float:
