@@ -20,6 +20,7 @@ import crowdveil as cv
 from benchmarks.cases import BETA, EPSILON_PER_KM, Case, city, timed
 from crowdveil.arrays import FloatArray
 from crowdveil.policy.multi import solve
+from crowdveil.words import rounded_up
 
 PEER_LIMIT_S = 900.0
 """A peer that takes longer is stopped, and the ratio is then a lower bound."""
@@ -150,7 +151,7 @@ def large_areas() -> Iterator[Line]:
         parts = f"solve {done['solve_s']:.3g} s"
         if certify:
             parts += f", certify {done['certify_s']:.3g} s, private: {done['private']}"
-        note = f"proven gap {done['gap']:.1e}, {done['compact_bytes'] / 1000:.0f} kB compact"
+        note = f"proven gap {rounded_up(done['gap'], 2)}, {done['compact_bytes'] / 1000:.0f} kB compact"
         yield Line(f"{what}: seconds", parts, f"limit {limit_s} s", seconds, limit_s, "at most", note, done)
         peak = done["peak_mb"]
         yield Line(f"{what}: peak memory in MB", f"{peak:.0f} MB", f"limit {limit_mb} MB", peak, limit_mb, "at most")

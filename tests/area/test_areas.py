@@ -100,6 +100,11 @@ def test_towers_own_what_is_nearest_within_reach() -> None:
     assert towers.locate([5.31, 5.34, 5.40], [-4.0, -4.001, -4.0]).tolist() == [0, 1, cv.OUTSIDE]
 
 
+def test_of_equally_near_towers_the_first_one_owns_the_place() -> None:
+    towers = cv.Towers.from_positions([0.01, -0.01, 0.01, -0.01], [0.01, 0.01, -0.01, -0.01])
+    assert towers.locate([0.0, 0.0], [0.0, -0.01]).tolist() == [0, 2]
+
+
 def test_an_area_across_the_antimeridian_is_one_area() -> None:
     grid = cv.Grid.from_bounds(-17.0, 179.9, -16.9, -179.9, cell_km=1.0)
     assert grid.columns == 22

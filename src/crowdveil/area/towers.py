@@ -22,6 +22,9 @@ from crowdveil.area.plane import Plane, check_degrees, degrees_to_e7
 from crowdveil.arrays import IntArray, frozen
 from crowdveil.errors import InputError
 
+TIES = 4
+"""Towers that a point may be equally near to, as in the middle of a square of them."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Towers(Area):
@@ -79,12 +82,15 @@ class Towers(Area):
         return self.origin
 
     def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
-        """Nearest tower of each point, or -1 where none is within reach."""
+        """Nearest tower of each point (of equally near ones the first), or -1 where none is within reach."""
         x, y = self.origin.to_metres(latitude, longitude)
         valid = np.isfinite(x)
         places = np.stack([np.where(valid, x, 0.0), np.where(valid, y, 0.0)], axis=-1)
-        distance_m, nearest = self.tree.query(places)
-        return np.where(valid & (distance_m <= self.reach_m), nearest, OUTSIDE).astype(np.int64)
+        candidates = min(TIES, len(self))
+        distance_m, tower = (np.asarray(a) for a in self.tree.query(places, k=list(range(1, candidates + 1))))
+        least = distance_m[..., :1]
+        nearest = np.where(distance_m <= least + 1e-9, tower, len(self)).min(axis=-1)
+        return np.where(valid & (least[..., 0] <= self.reach_m), nearest, OUTSIDE).astype(np.int64)
 
     def subset(self, cells: ArrayLike) -> Towers:
         """Keep only some towers; their regions grow into the gaps."""
