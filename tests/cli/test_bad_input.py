@@ -154,6 +154,8 @@ def test_a_folder_that_cannot_be_written_to_is_named_as_the_user_named_it(make: 
 def test_numbers_of_thousands_of_digits_are_refused_like_any_other(make: Make) -> None:
     refused(make(targets="9" * 5000), "targets")
     refused(make(epsilon_per_km="9" * 5000), "epsilon_per_km")
+    Path("far.csv").write_text("cell,probability\n1e30,0.5\n1,0.5\n")
+    refused(make(prior="far.csv"), "cell of prior = 1e+30: cells are whole numbers")
 
 
 def test_a_name_that_no_terminal_can_print_does_no_harm(run: Run) -> None:

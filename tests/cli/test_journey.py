@@ -102,6 +102,9 @@ def test_without_a_prior_everywhere_is_equally_likely(make: Make, tmp_path: Path
     make(out="one.json")
     make(out="two.json", prior="prior.csv")
     assert Policy.load("one.json") == Policy.load("two.json")
+    (tmp_path / "prior.csv").write_text(",".join(["0.04"] * 25))
+    make(out="three.json", prior="prior.csv")
+    assert Policy.load("one.json") == Policy.load("three.json")
 
 
 def test_the_command_line_and_the_library_make_the_same_policy(make: Make, area: Path) -> None:

@@ -191,8 +191,10 @@ def read_pairs(path: Path, first: tuple[str, ...], second: tuple[str, ...]) -> t
 
 
 def read_prior(path: Path, n: int) -> FloatArray:
-    """One number per line, a line per cell; or a header and `cell,probability`, cells not named having 0."""
+    """One number per cell, on lines of their own or all on one; or `cell,probability`, cells not named having 0."""
     rows = read_rows(path)
+    if len(rows) == 1 and len(rows[0][1]) == n > 2:
+        rows = [(rows[0][0], [entry]) for entry in rows[0][1]]
     if is_header(rows[0][1]) and len(rows[0][1]) == 1:
         rows = rows[1:]
     if rows and len(rows[0][1]) == 1:
@@ -201,7 +203,7 @@ def read_prior(path: Path, n: int) -> FloatArray:
                 raise FileFormatError(f"{path}, line {line}: {','.join(row)!r}: should be one number")
         return np.array([read_number(path, line, "prior", row[0]) for line, row in rows])
     cells, chances = read_pairs(path, ("cell",), ("probability", "prior"))
-    broken = cells[~(np.isfinite(cells) & (cells == np.rint(cells)))]
+    broken = cells[~((np.abs(cells) < 2**53) & (cells == np.rint(cells)))]
     if broken.size:
         raise InputError("cell of prior", float(broken[0]), "cells are whole numbers")
     whole = as_cells("cell of prior", cells.astype(np.int64), n)
