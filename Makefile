@@ -10,7 +10,7 @@ BENCH_VENV := .bench-venv
 BENCH_READY := $(BENCH_VENV)/.ready-$(shell cat requirements-bench.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	--no-emit-index-url --no-emit-find-links --upgrade
+	--upgrade
 
 .PHONY: help demo test lint bench docs lock clean
 .DEFAULT_GOAL := help
