@@ -144,10 +144,10 @@ class _Search:
         rounds = 0
         while rounds < MAX_ROUNDS and idle < PATIENCE and self._gap() > GAP:
             rounds += 1
-            before = self.value, self.upper_bound, self.radius
+            before = self.value, self.upper_bound
             if not self._round():
                 break
-            idle = idle + 1 if (self.value, self.upper_bound) == before[:2] else 0
+            idle = idle + 1 if (self.value, self.upper_bound) == before else 0
             if progress is not None:
                 done = min(1.0, max(0.0, -np.log10(max(self._gap(), GAP)) / -np.log10(GAP)))
                 progress(int(100 * done), 100)
@@ -155,8 +155,7 @@ class _Search:
 
     def _add_every_target(self) -> None:
         """The pieces by which each target alone would carry each cell: what the others hide from the relaxation."""
-        alone = np.eye(len(self.targets), dtype=bool)
-        for one in alone:
+        for one in np.eye(len(self.targets), dtype=bool):
             self.relaxation.add(self.closure(np.where(one, self.scores, LEAST_SCORE)))
 
     def _gap(self) -> float:
@@ -174,8 +173,7 @@ class _Search:
         self.relaxation.add(pieces)
         # A target's chance may be carried by another target: start the shift from what it really is.
         carried = np.minimum(score_of(pieces.log_hit[self.closure.targets]), LARGEST_READABLE_SCORE)
-        raised = np.maximum(proposal.scores, carried)
-        scores = np.maximum(raised, LEAST_SCORE)
+        scores = np.maximum(np.maximum(proposal.scores, carried), LEAST_SCORE)
         scores, pieces = shift_to_quota(self.closure, self.prior, self.beta, scores, start=pieces)
         self.relaxation.add(pieces)
         value = _value(self.prior, self.gain, self.targets, pieces)
