@@ -1,0 +1,99 @@
+"""The one place to report, or none.
+
+A user's *frequent places* are the cells with probability above δ: F_u = { l : p_u(l) > δ }. A user without any reports
+`NULL`. With one or more, a rule picks one of them:
+
+    random         (the paper) each with the chance 1 / |F_u|
+    target-aware   (ours) the likeliest frequent place that is a target, of equally likely ones the first cell;
+                   without such a place as `random`
+
+Privacy does not depend on the rule: Definition 1 bounds what a report tells about the place that was picked, whichever
+rule picked it. What the rule changes is the prior of *reported* places. Neither rule protects whether there was a
+place to report.
+
+The device draws by the operating system's generator; studies pass a seeded one in. `choose_places` takes exactly one
+draw for each user with a frequent place under either rule, so rules compared under one seed differ only where a target
+decides.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.arrays import IntArray, as_cells
+from crowdveil.errors import InputError
+from crowdveil.profile.counts import MAX_KEY
+from crowdveil.profile.profile import Profile, check_delta
+
+NULL = -1
+"""What is chosen for a user without a frequent place."""
+
+Rule = Literal["random", "target-aware"]
+
+
+def choose_places(
+    profile: Profile,
+    delta: float,
+    rule: Rule,
+    generator: np.random.Generator,
+    targets: ArrayLike | None = None,
+) -> IntArray:
+    """Choose a cell for each user, or `NULL` (-1), for studies; a real phone uses `choose_place`."""
+    if not isinstance(generator, np.random.Generator):
+        raise InputError("generator", generator, "should be a numpy.random.Generator, such as default_rng(7)")
+    _check_rule(rule, targets)
+    rows = np.flatnonzero(profile.frequent(delta))
+    chosen = np.full(profile.users, NULL, dtype=np.int64)
+    reporters, first, number = np.unique(profile.user[rows], return_index=True, return_counts=True)
+    if len(reporters) == 0:
+        return chosen
+    chosen[reporters] = profile.cell[rows[first + generator.integers(0, number)]]
+    if rule == "target-aware":
+        wanted = as_cells("targets", np.ravel(np.asarray(targets)), profile.cells)
+        hits = rows[np.isin(profile.cell[rows], wanted)]
+        best_first = hits[np.lexsort((profile.cell[hits], -profile.probability[hits], profile.user[hits]))]
+        users, best = np.unique(profile.user[best_first], return_index=True)
+        chosen[users] = profile.cell[best_first[best]]
+    return chosen
+
+
+def choose_place(
+    profile: Mapping[int, float],
+    delta: float,
+    rule: Rule,
+    targets: ArrayLike | None = None,
+    random_below: Callable[[int], int] = secrets.randbelow,
+) -> int:
+    """Choose the cell that one phone reports, or `NULL`, from its own profile (cell → probability).
+
+    `random_below(k)` gives a whole number uniform on 0 .. k - 1; by default from the operating system.
+    """
+    check_delta(delta)
+    _check_rule(rule, targets)
+    for cell, probability in profile.items():
+        if cell < 0 or not 0 <= probability <= 1:
+            raise InputError(f"profile[{cell}]", probability, "cells are 0 or more, probabilities between 0 and 1")
+    frequent = sorted(cell for cell, probability in profile.items() if probability > delta)
+    if not frequent:
+        return NULL
+    number = random_below(len(frequent))
+    if not 0 <= number < len(frequent):
+        raise InputError(f"random_below({len(frequent)})", number, f"should give 0 to {len(frequent) - 1}")
+    if rule == "target-aware":
+        wanted = set(as_cells("targets", np.ravel(np.asarray(targets)), MAX_KEY).tolist())
+        hits = [cell for cell in frequent if cell in wanted]
+        if hits:
+            return max(hits, key=lambda cell: (profile[cell], -cell))
+    return frequent[number]
+
+
+def _check_rule(rule: str, targets: ArrayLike | None) -> None:
+    if rule not in get_args(Rule):
+        raise InputError("rule", rule, f"should be one of {', '.join(get_args(Rule))}")
+    if rule == "target-aware" and (targets is None or np.size(targets) == 0):
+        raise InputError("targets", targets, "the rule 'target-aware' needs one or more target cells")

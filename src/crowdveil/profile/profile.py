@@ -1,0 +1,91 @@
+"""A profile: how likely each user is to be in each cell at least once in the next period.
+
+Sparse: a pair of user and cell that is not kept has the probability 0. A profile is made and stays on the device; a
+study holds the profiles of many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.arrays import BoolArray, FloatArray, IntArray, as_cells, as_floats, frozen
+from crowdveil.errors import InputError
+from crowdveil.profile.counts import MAX_KEY
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Profile:
+    """Probability per user and cell, sorted by user and cell."""
+
+    users: int
+    cells: int
+    user: IntArray
+    cell: IntArray
+    probability: FloatArray
+    method: str = "given"
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    """What the method was told, such as the half-life."""
+    train: range = range(0)
+    """Periods it was made from; empty where it was not made from periods."""
+
+    def __post_init__(self) -> None:
+        if self.users < 0 or self.cells < 1 or self.users * self.cells >= MAX_KEY:
+            raise InputError("users, cells", [self.users, self.cells], "should be at least 0 users and 1 cell")
+        user = as_cells("user", self.user, self.users)
+        cell = as_cells("cell", self.cell, self.cells)
+        probability = as_floats("probability", self.probability)
+        for name, column in (("user", user), ("cell", cell), ("probability", probability)):
+            if column.shape != user.shape or column.ndim != 1:
+                raise InputError(name, column.shape, f"should have one entry for each of {len(user)} rows")
+        bad = ~((probability >= 0) & (probability <= 1))
+        if bad.any():
+            raise InputError("probability", float(probability[bad][0]), "should lie between 0 and 1")
+        if (np.diff(user * self.cells + cell) <= 0).any():
+            raise InputError("rows", len(user), "should be sorted by user and cell, each pair once")
+        for name, value in (("user", user), ("cell", cell), ("probability", probability)):
+            object.__setattr__(self, name, frozen(value))
+        object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def __repr__(self) -> str:
+        told = "".join(f", {name} = {value:g}" for name, value in self.parameters.items())
+        return f"Profile({self.method}{told}: {len(self):,} pairs of {self.users:,} users and {self.cells:,} cells)"
+
+    @cached_property
+    def _key(self) -> IntArray:
+        key: IntArray = self.user * self.cells + self.cell
+        return key
+
+    def of(self, user: int) -> dict[int, float]:
+        """One user's profile, cell → probability, as a device holds it; cells not in it have the probability 0."""
+        (who,) = as_cells("user", [user], self.users).tolist()
+        begin, end = np.searchsorted(self.user, [who, who + 1]).tolist()
+        return dict(zip(self.cell[begin:end].tolist(), self.probability[begin:end].tolist(), strict=True))
+
+    def frequent(self, delta: float) -> BoolArray:
+        """Say which rows are frequent places: probability above δ."""
+        above: BoolArray = self.probability > check_delta(delta)
+        return above
+
+    def at(self, user: ArrayLike, cell: ArrayLike) -> FloatArray:
+        """Probability of some pairs of user and cell (arrays that broadcast), 0 where nothing is kept."""
+        key = as_cells("user", user, self.users) * self.cells + as_cells("cell", cell, self.cells)
+        if len(self) == 0:
+            return np.zeros(key.shape)
+        place = np.minimum(np.searchsorted(self._key, key), len(self) - 1)
+        return np.where(self._key[place] == key, self.probability[place], 0.0)
+
+
+def check_delta(delta: float) -> float:
+    """Return a threshold δ of probabilities: from 0, and below 1, which no probability exceeds."""
+    if not 0 <= delta < 1:
+        raise InputError("delta", delta, "should be at least 0 and below 1")
+    return delta

@@ -1,0 +1,131 @@
+"""Gathering rows into visits: every row is either kept or counted under one reason."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from crowdveil.arrays import BoolArray, FloatArray, IntArray
+from crowdveil.errors import FileFormatError
+from crowdveil.traces.visits import Visits
+
+LATEST_S = 4_102_444_800
+"""The year 2100: times beyond it, or before 1970, come from broken clocks and wrong units."""
+MAX_OFFSET_S = 18 * 3600
+LARGEST = 1e15
+
+NO_USER = "no user"
+BROKEN_QUOTING = "broken quoting"
+WRONG_FIELDS = "wrong number of fields"
+UNREADABLE_TIME = "unreadable time"
+TIME_RANGE = "time not between 1970 and 2100"
+UNREADABLE_OFFSET = "unreadable UTC offset"
+UNREADABLE_POSITION = "unreadable position"
+LATITUDE_RANGE = "latitude out of range"
+LONGITUDE_RANGE = "longitude out of range"
+NO_FIX = "no fix (0, 0)"
+DUPLICATE = "exact duplicate"
+UNKNOWN_TOWER = "unknown tower"
+
+
+def to_floats(values: Sequence[str]) -> FloatArray:
+    """Read numbers; NaN where there is none, or one so large that sums of it would be infinite or undefined."""
+    try:
+        numbers = np.array(list(map(float, values)), dtype=np.float64)
+    except ValueError:
+        numbers = np.array([_to_float(value) for value in values], dtype=np.float64)
+    return np.where(np.abs(numbers) <= LARGEST, numbers, np.nan)
+
+
+def _to_float(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return float("nan")
+
+
+class Gather:
+    """Rows of one source on their way to visits. `expected` says, for errors, what would be right."""
+
+    def __init__(self, path: Path, expected: str) -> None:
+        self.path = path
+        self.expected = expected
+        self.dropped: Counter[str] = Counter()
+        self._numbers: dict[str, int] = {}
+        self._parts: list[tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]] = []
+        self._fit_when_swapped = 0
+
+    def drop(self, reason: str, rows: int = 1) -> None:
+        """Count rows that never came as far as columns."""
+        self.dropped[reason] += rows
+
+    def columns(self, rows: Sequence[Sequence[str]], width: int) -> list[tuple[str, ...]]:
+        """Turn rows into columns, counting those that do not have `width` fields."""
+        whole = [row for row in rows if len(row) == width]
+        self.drop(WRONG_FIELDS, len(rows) - len(whole))
+        return list(zip(*whole, strict=True)) or [()] * width
+
+    def add(
+        self,
+        names: Sequence[str],
+        utc_s: FloatArray,
+        offset_s: FloatArray,
+        latitude: FloatArray,
+        longitude: FloatArray,
+    ) -> None:
+        """Keep the rows that are sound; NaN stands for what could not be read. A row counts under its first fault."""
+        blank = {name for name in set(names) if not name.strip()}
+        no_user = np.array([name in blank for name in names] if blank else [False] * len(names), dtype=bool)
+        at_zero = (latitude == 0) & (longitude == 0)
+        wrong_latitude = ~(np.abs(latitude) <= 90)
+        faults: list[tuple[str, BoolArray]] = [
+            (NO_USER, no_user),
+            (UNREADABLE_TIME, np.isnan(utc_s)),
+            (TIME_RANGE, ~((utc_s >= 0) & (utc_s < LATEST_S))),
+            (UNREADABLE_OFFSET, ~(np.abs(offset_s) <= MAX_OFFSET_S)),
+            (UNREADABLE_POSITION, np.isnan(latitude) | np.isnan(longitude)),
+            (LATITUDE_RANGE, wrong_latitude),
+            (LONGITUDE_RANGE, ~(np.abs(longitude) <= 180)),
+            (NO_FIX, at_zero),
+        ]
+        keep = np.ones(len(names), dtype=bool)
+        for reason, bad in faults:
+            self.drop(reason, int((bad & keep).sum()))
+            keep &= ~bad
+        self._fit_when_swapped += int((wrong_latitude & (np.abs(latitude) <= 180) & (np.abs(longitude) <= 90)).sum())
+        user = self._number(names if keep.all() else [names[i] for i in np.flatnonzero(keep).tolist()])
+        self._parts.append(
+            (
+                user,
+                np.floor(utc_s[keep]).astype(np.int64),
+                np.rint(offset_s[keep]).astype(np.int64),
+                latitude[keep],
+                longitude[keep],
+            )
+        )
+
+    def _number(self, names: Sequence[str]) -> IntArray:
+        number = {name: self._numbers.setdefault(name.strip(), len(self._numbers)) for name in dict.fromkeys(names)}
+        return np.array([number[name] for name in names], dtype=np.int64)
+
+    def visits(self) -> Visits:
+        """Return what was kept, with the counts of what was not; keeping nothing is an error."""
+        if not any(len(part[0]) for part in self._parts):
+            raise FileFormatError(self._nothing_kept())
+        user, utc_s, offset_s, latitude, longitude = (
+            np.concatenate(column) for column in zip(*self._parts, strict=True)
+        )
+        return Visits(tuple(self._numbers), user, utc_s, offset_s, latitude, longitude, dropped=self.dropped)
+
+    def _nothing_kept(self) -> str:
+        rows = self.dropped.total()
+        if rows == 0:
+            return f"{self.path}: holds no rows; expected {self.expected}"
+        reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.dropped.most_common() if count)
+        message = f"{self.path}: none of {rows:,} rows can be used ({reasons}); expected {self.expected}"
+        if 2 * self._fit_when_swapped > rows:
+            message += " (are latitude and longitude swapped?)"
+        return message

@@ -1,0 +1,30 @@
+"""Check-ins of Gowalla and Brightkite as published by SNAP, tab-separated.
+
+    user  2010-10-19T23:55:27Z  latitude  longitude  location id
+
+The files tell no local time. `zone` gives one clock to all; without it local time is UTC. Brightkite writes (0, 0)
+where it knows no place: dropped as "no fix (0, 0)".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
+from crowdveil.traces.gather import Gather, to_floats
+from crowdveil.traces.open_any import Progress, line_batches
+from crowdveil.traces.visits import Visits
+
+EXPECTED = "5 tab-separated fields: user, time such as 2010-10-19T23:55:27Z, latitude, longitude, location id"
+
+
+def read_snap(path: str | Path, *, zone: str | None = None, progress: Progress | None = None) -> Visits:
+    """Read Gowalla or Brightkite check-ins."""
+    gather = Gather(Path(path), EXPECTED)
+    clock = open_zone(zone) if zone is not None else None
+    for lines in line_batches(gather.path, encoding="utf-8", progress=progress):
+        rows = [line.split("\t") for line in lines]
+        user, time, latitude, longitude, _ = gather.columns(rows, 5)
+        utc_s, offset_s = utc_and_offset(*read_iso(time), clock)
+        gather.add(user, utc_s, offset_s, to_floats(latitude), to_floats(longitude))
+    return gather.visits()

@@ -1,0 +1,111 @@
+"""Google Timeline exports of one device: the older `Records.json`, and the newer files that the phone itself writes.
+
+    Records.json   {"locations": [{"latitudeE7": 481000000, "longitudeE7": 115000000, "timestamp": "..."}]}
+    Android        {"semanticSegments": [...], "rawSignals": [...]}, places as "48.1°, 11.5°"
+    iPhone         [segment, ...], places as "geo:48.1,11.5"
+
+A segment gives its stay (at its start), the two ends of its journey, and every point of its path. Segments repeat raw
+signals, so equal places at equal times count once. Local time is the offset in each time, or the clock of `zone`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from crowdveil.arrays import FloatArray
+from crowdveil.errors import FileFormatError
+from crowdveil.traces.clock import open_zone, read_times, utc_and_offset
+from crowdveil.traces.gather import DUPLICATE, Gather, to_floats
+from crowdveil.traces.open_any import Progress, read_bytes
+from crowdveil.traces.visits import Visits
+
+EXPECTED = (
+    'a Google Timeline export: Records.json with "locations", or the phone\'s own with "semanticSegments" or '
+    '"rawSignals", or a list of segments'
+)
+PLACE = re.compile(r"(?:geo:)?\s*(-?[\d.]+)\s*°?\s*,\s*(-?[\d.]+)\s*°?\s*")
+Fix: TypeAlias = tuple[str, float, str, str]
+"""Time, seconds after it, latitude, longitude; empty where missing."""
+
+
+def read_timeline(
+    path: str | Path, *, user: str = "device", zone: str | None = None, progress: Progress | None = None
+) -> Visits:
+    """Read the export of one device, whose only user is called `user`."""
+    gather = Gather(Path(path), EXPECTED)
+    clock = open_zone(zone) if zone is not None else None
+    data = read_bytes(gather.path)
+    try:
+        found = list(_fixes(json.loads(data)))
+    except (ValueError, RecursionError):
+        raise FileFormatError(f"{path}: is not JSON; expected {EXPECTED}") from None
+    fixes = list(dict.fromkeys(found))
+    gather.drop(DUPLICATE, len(found) - len(fixes))
+    times, after_s, latitude, longitude = zip(*fixes, strict=True) if fixes else ((), (), (), ())
+    seconds, stated = read_times(times)
+    utc_s, offset_s = utc_and_offset(seconds + np.array(after_s, dtype=np.float64), stated, clock)
+    gather.add([user] * len(fixes), utc_s, offset_s, _degrees(latitude), _degrees(longitude))
+    if progress:
+        progress(len(data), len(data))
+    return gather.visits()
+
+
+def _degrees(values: tuple[str, ...]) -> FloatArray:
+    """Degrees, given plainly or as whole 1e-7 degrees marked E7."""
+    scale = np.array([1e7 if value.endswith("E7") else 1.0 for value in values], dtype=np.float64)
+    degrees: FloatArray = to_floats([value.removesuffix("E7") for value in values]) / scale
+    return degrees
+
+
+def _fixes(data: Any) -> Iterator[Fix]:
+    if isinstance(data, dict):
+        for record in _list(data.get("locations")):
+            yield _record(_dict(record))
+        for signal in _list(data.get("rawSignals")):
+            # wifi scans and guesses of activity are signals without a position, not bad rows
+            if "position" in _dict(signal):
+                position = _dict(_dict(signal)["position"])
+                yield _fix(position.get("timestamp"), position.get("LatLng", position.get("latLng")))
+    segments = data.get("semanticSegments") if isinstance(data, dict) else data
+    for segment in _list(segments):
+        yield from _segment(_dict(segment))
+
+
+def _record(record: dict[str, Any]) -> Fix:
+    time = record.get("timestamp", record.get("timestampMs", ""))
+    latitude, longitude = (record.get(f"{name}E7", "") for name in ("latitude", "longitude"))
+    return str(time), 0.0, f"{latitude}E7", f"{longitude}E7"
+
+
+def _segment(segment: dict[str, Any]) -> Iterator[Fix]:
+    start, end = segment.get("startTime"), segment.get("endTime")
+    if "visit" in segment:
+        yield _fix(start, _dict(_dict(segment["visit"]).get("topCandidate")).get("placeLocation"))
+    if "activity" in segment:
+        activity = _dict(segment["activity"])
+        yield _fix(start, activity.get("start"))
+        yield _fix(end, activity.get("end"))
+    for point in map(_dict, _list(segment.get("timelinePath"))):
+        minutes = float(to_floats([str(point.get("durationMinutesOffsetFromStartTime", "0"))])[0])
+        yield _fix(point.get("time", start), point.get("point"), 60 * minutes)
+
+
+def _fix(time: Any, place: Any, after_s: float = 0.0) -> Fix:
+    text = place.get("latLng", "") if isinstance(place, dict) else place
+    match = PLACE.fullmatch(text.strip()) if isinstance(text, str) else None
+    latitude, longitude = match.groups() if match else ("", "")
+    return str(time), after_s, latitude, longitude
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,82 @@
+"""Visits: who was where, when. What every reader yields and every profile starts from.
+
+Visits never leave the device side: `server` and `store` may not import this room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.arrays import BoolArray, FloatArray, IntArray, as_cells, as_floats, frozen
+from crowdveil.errors import InputError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Visits:
+    """One row per fix, check-in or call, sorted by user and time."""
+
+    users: tuple[str, ...]
+    """Names of the users, in the order of their numbers."""
+    user: IntArray
+    """Number of the user of each visit."""
+    utc_s: IntArray
+    """Seconds since 1970 in UTC."""
+    offset_s: IntArray
+    """Local time minus UTC, in seconds."""
+    latitude: FloatArray
+    longitude: FloatArray
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """How many rows were left out, by reason."""
+
+    def __post_init__(self) -> None:
+        columns: dict[str, IntArray | FloatArray] = {
+            "user": as_cells("user", self.user, len(self.users)),
+            "utc_s": np.asarray(self.utc_s, dtype=np.int64),
+            "offset_s": np.asarray(self.offset_s, dtype=np.int64),
+            "latitude": as_floats("latitude", self.latitude),
+            "longitude": as_floats("longitude", self.longitude),
+        }
+        for name, column in columns.items():
+            if column.shape != columns["user"].shape or column.ndim != 1:
+                raise InputError(name, column.shape, f"should have one entry for each of {len(columns['user'])} visits")
+        for name, limit in (("latitude", 90), ("longitude", 180)):
+            bad = ~(np.abs(columns[name]) <= limit)
+            if bad.any():
+                raise InputError(name, float(columns[name][bad][0]), f"should lie between -{limit} and {limit} degrees")
+        order = np.lexsort((columns["utc_s"], columns["user"]))
+        for name, column in columns.items():
+            object.__setattr__(self, name, frozen(column[order]))
+        object.__setattr__(self, "dropped", MappingProxyType({k: int(v) for k, v in self.dropped.items() if v}))
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def __repr__(self) -> str:
+        lost = f", {sum(self.dropped.values()):,} rows dropped" if self.dropped else ""
+        return f"Visits({len(self):,} of {len(self.users):,} users{lost})"
+
+    @property
+    def local_s(self) -> IntArray:
+        """Seconds since 1970 on the user's own clock."""
+        local: IntArray = self.utc_s + self.offset_s
+        return local
+
+    def where(self, keep: ArrayLike) -> Visits:
+        """Only some visits; all users stay, also those without any left."""
+        mask: BoolArray = np.asarray(keep, dtype=bool)
+        if mask.shape != self.user.shape:
+            raise InputError("keep", mask.shape, f"should have one entry for each of {len(self)} visits")
+        return Visits(
+            self.users,
+            self.user[mask],
+            self.utc_s[mask],
+            self.offset_s[mask],
+            self.latitude[mask],
+            self.longitude[mask],
+            self.dropped,
+        )

@@ -1,0 +1,1 @@
+"""Mirrors src/crowdveil/profile."""  # noqa: A005 (nobody imports it as `profile`)

@@ -1,0 +1,150 @@
+"""Folders and files of GPS fixes: GeoLife, Cabspotting, GPX, Google Timeline."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from crowdveil.errors import FileFormatError
+from crowdveil.traces import read_cabspotting, read_geolife, read_gpx, read_timeline
+from tests.traces.files import real, write
+
+HEADING = ("Geolife trajectory", "WGS 84", "Altitude is in Feet", "Reserved 3", "0,2,255,My Track,0,0,2,8421376", "0")
+POINT = "39.984702,116.318417,0,492,39744.1201851852,2008-10-23,02:53:04"
+
+
+def test_geolife_folders_are_users_and_times_are_gmt(tmp_path: Path) -> None:
+    write(tmp_path / "Data" / "000" / "Trajectory" / "a.plt", *HEADING, POINT, POINT.replace("39.98", "400.16"))
+    write(tmp_path / "Data" / "001" / "Trajectory" / "b.plt", *HEADING, POINT, "1,2")
+    write(tmp_path / "Data" / "001" / "labels.txt", "not a trajectory")
+    calls: list[tuple[int, int]] = []
+    visits = read_geolife(tmp_path, progress=lambda done, total: calls.append((done, total)))
+    assert visits.users == ("000", "001")
+    assert visits.utc_s.tolist() == [1_224_730_384] * 2
+    assert visits.offset_s.tolist() == [8 * 3600] * 2
+    assert dict(visits.dropped) == {"latitude out of range": 1, "wrong number of fields": 1}
+    assert calls == [(1, 2), (2, 2)]
+    assert read_geolife(tmp_path / "Data" / "001", zone="UTC").users == ("001",)
+
+
+def test_a_cut_off_plt_file_is_counted(tmp_path: Path) -> None:
+    write(tmp_path / "000" / "Trajectory" / "a.plt", *HEADING, POINT)
+    write(tmp_path / "000" / "Trajectory" / "b.plt", *HEADING[:3])
+    assert dict(read_geolife(tmp_path).dropped) == {"file without the heading": 1}
+
+
+@pytest.mark.parametrize("read", [read_geolife, read_cabspotting])
+def test_a_folder_without_traces_says_what_was_looked_for(tmp_path: Path, read: Any) -> None:
+    with pytest.raises(FileFormatError, match=r"holds no .*; expected a folder"):
+        read(tmp_path)
+    with pytest.raises(FileFormatError, match="there is no such"):
+        read(tmp_path / "none")
+
+
+def test_cabs_are_read_from_the_published_folder(tmp_path: Path) -> None:
+    write(tmp_path / "new_abboip.txt", "37.75134 -122.39488 0 1213084687", "37.75136 -122.39527 0 1213084659")
+    write(tmp_path / "new_enyenewl.txt", "37.75 -122.4 1 1213084687", "37.75 -122.4")
+    write(tmp_path / "_cabs.txt", '<cab id="abboip" updates="2"/>')
+    visits = read_cabspotting(tmp_path)
+    assert visits.users == ("abboip", "enyenewl")
+    assert visits.utc_s.tolist() == [1213084659, 1213084687, 1213084687]
+    assert set(visits.offset_s.tolist()) == {-7 * 3600}
+    assert dict(visits.dropped) == {"wrong number of fields": 1}
+
+
+def test_the_thinned_cabs_are_the_published_537() -> None:
+    visits = read_cabspotting(real("cabspotting_5min.csv.xz"))
+    assert len(visits) + sum(visits.dropped.values()) == 2_258_536
+    assert len(visits.users) == 537
+    assert set(visits.offset_s.tolist()) == {-7 * 3600}
+    days = np.array([visits.utc_s.min(), visits.utc_s.max()]).astype("datetime64[s]").astype("datetime64[D]")
+    assert [str(day) for day in days] == ["2008-05-17", "2008-06-10"]
+
+
+def test_gpx_points_are_read_whatever_the_namespace_and_points_without_time_are_counted(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "walk.gpx",
+        '<?xml version="1.0"?><gpx xmlns="http://www.topografix.com/GPX/1/1"><trk><trkseg>',
+        '<trkpt lat="48.1" lon="11.5"><ele>500</ele><time>2024-07-04T08:00:00Z</time></trkpt>',
+        '<trkpt lat="48.2" lon="11.5"/></trkseg></trk>',
+        '<wpt lat="91" lon="0"><time>2024-07-04T08:00:00Z</time></wpt></gpx>',
+    )
+    visits = read_gpx(path, user="me", zone="Europe/Berlin")
+    assert visits.users == ("me",)
+    assert visits.utc_s.tolist() == [1_720_080_000]
+    assert visits.offset_s.tolist() == [7200]
+    assert dict(visits.dropped) == {"unreadable time": 1, "latitude out of range": 1}
+
+
+@pytest.mark.parametrize("text", ["", "<gpx><trk>", '<?xml version="1.0" encoding="x"?><a/>', "<gpx/>", "lat,lon"])
+def test_what_is_no_gpx_is_one_clear_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(FileFormatError, match=r"walk\.gpx: .*expected a GPX file"):
+        read_gpx(write(tmp_path / "walk.gpx", text))
+
+
+def timeline(path: Path, data: Any) -> Path:
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+def test_older_timeline_records_are_read(tmp_path: Path) -> None:
+    place = {"latitudeE7": 481_000_000, "longitudeE7": 115_000_000}
+    records = [
+        {**place, "timestamp": "2024-07-04T08:00:00.123Z"},
+        {**place, "timestampMs": "1720080060000"},
+        {"latitudeE7": 481_000_000, "timestamp": "2024-07-04T08:00:00Z"},
+        "?",
+    ]
+    visits = read_timeline(timeline(tmp_path / "Records.json", {"locations": records}), zone="Europe/Berlin")
+    assert visits.utc_s.tolist() == [1_720_080_000, 1_720_080_060]
+    assert visits.offset_s.tolist() == [7200, 7200]
+    assert (visits.latitude[0], visits.longitude[0]) == (48.1, 11.5)
+    assert dict(visits.dropped) == {"unreadable position": 1, "unreadable time": 1}
+
+
+def test_timelines_written_by_android_phones_are_read_and_what_they_repeat_counts_once(tmp_path: Path) -> None:
+    data = {
+        "semanticSegments": [
+            {
+                "startTime": "2024-07-04T10:00:00.000+02:00",
+                "endTime": "2024-07-04T11:00:00.000+02:00",
+                "visit": {"topCandidate": {"placeLocation": {"latLng": "48.1°, 11.5°"}}},
+            },
+            {
+                "startTime": "2024-07-04T11:00:00.000+02:00",
+                "endTime": "2024-07-04T11:30:00.000+02:00",
+                "activity": {"start": {"latLng": "48.1°, 11.5°"}, "end": {"latLng": "-48.2°, 11.6°"}},
+                "timelinePath": [{"point": "48.15°, 11.55°", "time": "2024-07-04T11:15:00.000+02:00"}],
+            },
+        ],
+        "rawSignals": [
+            {"position": {"LatLng": "48.15°, 11.55°", "timestamp": "2024-07-04T11:15:00.000+02:00"}},
+            {"position": {"LatLng": "somewhere", "timestamp": "2024-07-04T11:15:00.000+02:00"}},
+            {"wifiScan": {}},
+        ],
+    }
+    visits = read_timeline(timeline(tmp_path / "Timeline.json", data))
+    assert (visits.utc_s - 1_720_080_000).tolist() == [0, 3600, 4500, 5400]
+    assert visits.latitude.tolist() == [48.1, 48.1, 48.15, -48.2]
+    assert set(visits.offset_s.tolist()) == {7200}
+    assert dict(visits.dropped) == {"exact duplicate": 1, "unreadable position": 1}
+
+
+def test_timelines_written_by_iphones_are_read(tmp_path: Path) -> None:
+    start = "2024-07-04T10:00:00.000+02:00"
+    data = [
+        {"startTime": start, "visit": {"topCandidate": {"placeLocation": "geo:48.1,11.5"}}},
+        {"startTime": start, "timelinePath": [{"point": "geo:48.2,11.5", "durationMinutesOffsetFromStartTime": "12"}]},
+    ]
+    visits = read_timeline(timeline(tmp_path / "location-history.json", data))
+    assert (visits.utc_s - 1_720_080_000).tolist() == [0, 720]
+
+
+@pytest.mark.parametrize("text", ["", "[" * 100_000, "{}", "[1, 2]", "7", '{"locations": {}}', "9" * 5000])
+def test_what_is_no_timeline_is_one_clear_error(tmp_path: Path, text: str) -> None:
+    with pytest.raises(FileFormatError, match=r"t\.json: .*expected a Google Timeline export"):
+        read_timeline(write(tmp_path / "t.json", text))
