@@ -13,6 +13,9 @@ import numpy as np
 
 from crowdveil.arrays import FloatArray, IntArray
 
+LEAF_CELLS = 16
+"""Small leaves are settled or opened more sharply; the maker and the checker of policies both do best with these."""
+
 
 @dataclass(frozen=True)
 class Level:
@@ -56,7 +59,7 @@ class Blocks:
     """From one block with everything to leaves of about `leaf_cells` cells."""
 
     @classmethod
-    def over(cls, xy_m: IntArray, leaf_cells: int = 64) -> Blocks:
+    def over(cls, xy_m: IntArray, leaf_cells: int = LEAF_CELLS) -> Blocks:
         """Halve the cells until no block has more than `leaf_cells` of them (2 or more, so that none is empty)."""
         n = len(xy_m)
         depth = 0

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from crowdveil.area import Area, Blocks
+from crowdveil.area import Area
 from crowdveil.arrays import IntArray
 from crowdveil.certify.bounds import MOST_ENTRIES, Bounds
 from crowdveil.certify.columns import Columns
@@ -22,7 +22,6 @@ from crowdveil.certify.ledger import Ledger
 Progress = Callable[[int, int], None]
 """Told how much of how much is done."""
 
-LEAF_CELLS = 16
 _TRIPLES = 1 << 16
 
 Triples = tuple[int, IntArray, IntArray, IntArray]
@@ -34,7 +33,7 @@ class Search:
 
     def __init__(self, area: Area, columns: Columns, ledger: Ledger, progress: Progress | None) -> None:
         self.columns, self.progress = columns, progress
-        self.blocks = Blocks.over(area.xy_m, LEAF_CELLS)
+        self.blocks = area.blocks
         self.depth = len(self.blocks.levels) - 1
         self.leaves = Leaves(self.blocks, area.xy_m, ledger)
         self.done, self.total = 0, 0

@@ -33,7 +33,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdveil.area import Area, Blocks
+from crowdveil.area import Area
+from crowdveil.area.blocks import LEAF_CELLS
 from crowdveil.arrays import BoolArray, FloatArray, IntArray, as_cells, as_floats
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import check_epsilon
@@ -41,7 +42,6 @@ from crowdveil.policy.scale import log_chances
 
 DENSE_CELLS = 1500
 """Up to here all distances are kept (18 MB); above, only those from targets."""
-LEAF_CELLS = 16
 GUESSES = 4
 """Cells tried where the way to a cell crosses 1/2: each saves opening many others."""
 CHUNK_PAIRS = 4_000_000
@@ -149,7 +149,7 @@ class ClosureMap:
         with u pointing from the nearest target to the leaf. Leaves against leaves first, then leaves against cells.
         """
         per_m = self.epsilon_per_km / 1000.0
-        leaves, order, members = self._leaves.leaves, self._leaves.order, self._members
+        leaves, order, members = self.area.blocks.leaves, self.area.blocks.order, self._members
         xy_m = self.area.xy_m.astype(np.float64)
         low, high = leaves.low_m.astype(np.float64), leaves.high_m.astype(np.float64)
         middle, half = (low + high) / 2, (high - low) / 2
@@ -227,13 +227,9 @@ class ClosureMap:
         return nearest
 
     @cached_property
-    def _leaves(self) -> Blocks:
-        return Blocks.over(self.area.xy_m, LEAF_CELLS)
-
-    @cached_property
     def _members(self) -> IntArray:
         """Cells of each leaf."""
-        members: IntArray = self._leaves.order[self._leaves.leaf_positions]
+        members: IntArray = self.area.blocks.order[self.area.blocks.leaf_positions]
         return members
 
 

@@ -31,6 +31,7 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import MAX_TABLE_ENTRIES, Completion, Policy
+from crowdveil.policy.tables import round_private
 
 KEPT_BACK = 0.01
 """κ: share of ε that the refined symbols do not use, so that rounding has room."""
@@ -67,8 +68,7 @@ def informative_completion(area: Area, hit_weights: IntArray, epsilon_per_km: fl
     away = _closure(direct, log_rest, least_apart)[np.ix_(first, first)]
     chances = np.exp(-away / 2)
     chances /= chances.sum(axis=1, keepdims=True)
-    chances = (1 - UNIFORM_SHARE) * chances + UNIFORM_SHARE / len(first)
-    return Completion(tuple(first.tolist()), row, whole_rows(chances, bits))
+    return Completion(tuple(first.tolist()), row, round_private(chances, UNIFORM_SHARE, bits))
 
 
 def check_informative(area: Area, epsilon_per_km: float, bits: int) -> float:
@@ -80,14 +80,6 @@ def check_informative(area: Area, epsilon_per_km: float, bits: int) -> float:
     if np.ldexp(UNIFORM_SHARE / n, bits) * KEPT_BACK * least_apart < 8:
         raise InputError("bits", bits, "too few for an informative completion of this area; use 53")
     return least_apart
-
-
-def whole_rows(chances: FloatArray, bits: int) -> IntArray:
-    """Whole numbers nearest to chances · 2^bits, each row summing to 2^bits; the largest entry takes what is over."""
-    weights = np.rint(np.ldexp(chances, bits)).astype(np.int64)
-    largest = weights.argmax(axis=1)
-    weights[np.arange(len(weights)), largest] += (1 << bits) - weights.sum(axis=1)
-    return weights
 
 
 def _classes(direct: FloatArray) -> IntArray:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crowdveil.area import Area, Blocks, Points
+from crowdveil.area import Area, Points
 from crowdveil.arrays import FloatArray
 from crowdveil.policy.closure import LEAST_SCORE, ClosureMap, Pieces
 from crowdveil.policy.relaxation import Relaxation
@@ -35,8 +35,8 @@ FAILURES = 3
 """Proposals in vain after which the relaxation is told about every target alone."""
 FIRST_RADIUS = 0.5
 LEAST_RADIUS, LARGEST_RADIUS = 1e-6, 4.0
-COARSE_CELLS, BLOCK_CELLS = 3000, 16
-"""Larger areas are first solved with one cell for each block of up to 16; only the starting point comes of it."""
+COARSE_CELLS = 3000
+"""Larger areas are first solved with one cell for each of their blocks; only the starting point comes of it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _coarse_scores(
     """Where to start: the optimum of a coarser area, in which the people of a block live at one of its cells."""
     if len(area) <= COARSE_CELLS:
         return np.zeros(len(targets))
-    blocks = Blocks.over(area.xy_m, BLOCK_CELLS)
+    blocks = area.blocks
     starts = blocks.leaves.starts
     middle = blocks.order[(starts[:-1] + starts[1:]) // 2]
     chosen = np.union1d(middle, targets)

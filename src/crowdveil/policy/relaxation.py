@@ -24,7 +24,7 @@ from crowdveil.arrays import BoolArray, FloatArray, IntArray
 from crowdveil.policy.closure import Pieces
 from crowdveil.policy.duality import bound_from_one, bound_from_zero
 from crowdveil.policy.master import Master, Rows
-from crowdveil.policy.scale import LN2, log_chances
+from crowdveil.policy.scale import log_chances, score_of
 
 SCALE = 1e4
 """The solver's tolerances are absolute: quota and objective are scaled up to make them relative."""
@@ -176,8 +176,7 @@ class _Local:
         """The solution on the Laplace scale; far from 1/2 that scale is exactly logarithmic."""
         log_part = np.minimum(np.where(self.high, self.log_rest, self.log_x) + np.log(w), -1e-16)
         # log_part is log(1-x) above 1/2 and log x below: the same tail, mirrored
-        distance = np.where(log_part <= -LN2, -(log_part + LN2), np.log(-np.expm1(log_part)) + LN2)
-        scores: FloatArray = np.where(self.high, distance, -distance)
+        scores: FloatArray = np.where(self.high, -1.0, 1.0) * score_of(log_part)
         return scores
 
     def at_edge(self, w: FloatArray) -> bool:
