@@ -50,6 +50,7 @@ STARTS = [
     b"",
     b"\x1f\x8b",
     b"\xfd7zXZ\x00",
+    b"PAR1",
     b"user,time,latitude,longitude\n",
     SQUARE.encode("latin-1") + b"\n",
     b'<gpx><wpt lat="1" lon="2"><time>',

@@ -49,23 +49,23 @@ class Leaves:
 
     def probe(self, batch: Batch) -> None:
         """Look for a good first β: every cell against each symbol's extreme cells, and against near ones."""
-        everyone = np.arange(len(batch.g))
+        everyone = np.arange(len(batch.g))[:, None]
         for extremes in (batch.g.argmax(axis=0), batch.g.argmin(axis=0)):
-            for s, extreme in enumerate(extremes.tolist()):
-                self._best_of(everyone, np.full_like(everyone, extreme), batch.g[:, [s]], batch.symbols[[s]])
+            self._best_of(everyone, extremes[None, :], batch)
         for offset in _NEAR:
-            self._best_of(everyone[offset:], everyone[:-offset], batch.g, batch.symbols)
+            self._best_of(everyone[offset:], everyone[:-offset], batch)
 
-    def _best_of(self, one: IntArray, two: IntArray, g: FloatArray, symbols: IntArray) -> None:
-        """Put the pair with the largest |g_i - g_j| / d before the ledger."""
-        one, two = one[one != two], two[one != two]
-        if len(one) == 0:
-            return
-        apart = self.xy_m[one] - self.xy_m[two]
-        rise = (g[one] - g[two]) / np.sqrt((apart * apart).sum(axis=1))[:, None]
-        at, column = np.unravel_index(int(np.abs(rise).argmax()), rise.shape)
-        cell, other = (one[at], two[at]) if rise[at, column] > 0 else (two[at], one[at])
-        self.ledger.consider(self.order[[cell]], self.order[[other]], symbols[[column]])
+    def _best_of(self, one: IntArray, two: IntArray, batch: Batch) -> None:
+        """Put each symbol's pair with the largest |g_i - g_j| / d before the ledger; columns are the symbols' pairs."""
+        column = np.arange(len(batch.symbols))
+        rise = batch.g[one, column] - batch.g[two, column]
+        apart = np.hypot(self.xy_m[one, 0] - self.xy_m[two, 0], self.xy_m[one, 1] - self.xy_m[two, 1])
+        steep = np.divide(rise, apart, out=np.zeros_like(rise), where=apart > 0)
+        at = np.abs(steep).argmax(axis=0)
+        one, two = (np.broadcast_to(cells, steep.shape)[at, column] for cells in (one, two))
+        higher = steep[at, column] > 0
+        cells, others = np.where(higher, one, two), np.where(higher, two, one)
+        self.ledger.consider(self.order[cells], self.order[others], batch.symbols)
 
     def evaluate(self, batch: Batch, a: IntArray, b: IntArray, s: IntArray) -> None:
         """All pairs of cells of leaves a and b, triple by triple: the suspicious ones go to the ledger."""

@@ -63,12 +63,18 @@ def synthetic_visits(
     longitude: float = 11.0,
     radius_km: float = 8.0,
     offset_s: int = 3600,
+    visits_per_week: float = VISITS_PER_WEEK,
 ) -> Visits:
-    """Visits of `users` people in `weeks` weeks from Monday 2024-01-01, nearly all within `radius_km` of a centre."""
+    """Visits of `users` people in `weeks` weeks from Monday 2024-01-01, nearly all within `radius_km` of a centre.
+
+    The median user has `visits_per_week`: 5 like check-ins; call logs have several a day.
+    """
     _check(users=users, weeks=weeks, radius_km=radius_km)
+    if not 0 < visits_per_week <= 1000:
+        raise InputError("visits_per_week", visits_per_week, "should lie above 0 and be at most 1000")
     plane = _plane_at(latitude, longitude)
     city = _lay_out(generator, users, radius_km)
-    user, day = _days(generator, users, weeks)
+    user, day = _days(generator, users, weeks, visits_per_week)
     kind = _kinds(generator, day)
     xy_km = _places(generator, city, user, kind) + generator.normal(0, 0.03, (len(user), 2))
     hour = np.mod(HOURS[kind, 0] + HOURS[kind, 1] * generator.standard_normal(len(user)), 24)
@@ -149,9 +155,9 @@ def _choose(
     return np.concatenate(chosen).astype(np.int64)
 
 
-def _days(generator: np.random.Generator, users: int, weeks: int) -> tuple[IntArray, IntArray]:
+def _days(generator: np.random.Generator, users: int, weeks: int, visits_per_week: float) -> tuple[IntArray, IntArray]:
     """User and day of each visit: heavy-tailed activity that fades, and for many stops."""
-    per_week = VISITS_PER_WEEK * np.exp(ACTIVITY_SPREAD * generator.standard_normal(users))
+    per_week = visits_per_week * np.exp(ACTIVITY_SPREAD * generator.standard_normal(users))
     stops = generator.uniform(size=users) < STOPPING
     days = 7 * weeks
     active = np.where(stops, np.ceil(days * generator.uniform(0.15, 1.0, users)), days)

@@ -62,6 +62,15 @@ class Gather:
         """Count rows that never came as far as columns."""
         self.dropped[reason] += rows
 
+    def place(self, columns: Sequence[str], name: str, introduction: str) -> int:
+        """Find the one column of this name; none or several are an error that introduces and lists those there are."""
+        found = [place for place, column in enumerate(columns) if column == name]
+        if len(found) != 1:
+            what = "no column" if not found else f"{len(found)} columns"
+            shown = ", ".join(columns)[:200]
+            raise FileFormatError(f"{self.path}: has {what} {name!r}; {introduction}: {shown}")
+        return found[0]
+
     def columns(self, rows: Sequence[Sequence[str]], width: int) -> list[tuple[str, ...]]:
         """Turn rows into columns, counting those that do not have `width` fields."""
         whole = [row for row in rows if len(row) == width]

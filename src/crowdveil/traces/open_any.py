@@ -27,6 +27,7 @@ BATCH_BYTES = 1 << 20
 BATCH_ROWS = 1 << 13
 """Small enough for the processor's cache: batches of 2^16 rows take longer."""
 MAGIC_BYTES = 6
+MAGIC_PARQUET = b"PAR1"
 
 
 @contextmanager
@@ -60,6 +61,12 @@ def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]
                 yield unpacked_xz, raw
         else:
             yield raw, raw
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file starts like Parquet, or is called so (then the reader of Parquet says what is wrong with it)."""
+    with reading(path), path.open("rb") as file:
+        return file.read(len(MAGIC_PARQUET)) == MAGIC_PARQUET or path.suffix.lower() == ".parquet"
 
 
 def read_bytes(path: Path) -> bytes:

@@ -1,0 +1,235 @@
+"""A campaign as pure state transitions: (state, event) → state. No I/O, no clock, no randomness.
+
+A campaign goes through k rounds. In each, some of the N users get the round's policy and send one symbol each, or
+NULL; what the server then keeps to learn from is `Round`: counts. Simulator, server and tests drive the same code:
+
+    state = begin(plan)
+    repeat until state.finished:
+        policy = next_policy(state)                      (the costly step; a function of the state alone)
+        state = advance(state, RoundOpened(policy))
+        ... the round's users report ...
+        state = advance(state, RoundClosed(count_symbols(policy, symbols, nulls)))
+    selection = select(state, reports)
+
+Two ways of running it:
+
+**algorithm-2**, exactly as printed: π starts uniform; every round's policy is optimal for π and the quota
+β = least β with Pr(B(N, β) ≥ α) ≥ ρ; π becomes the mean of the round's posteriors; who is chosen is chosen from the
+last rounds first.
+
+**crowdveil**, ours, at the same ε:
+
+- *informative completion*: who is not selected still says something about where people are, within the same ε
+- *pooled estimate* of π over all rounds, smoothed by held-out likelihood (`prior.pooled_estimate`)
+- *adaptive quota* without a margin: with a people still wanted and m reports to come, a round aims at
+  β = max(a/m, α/N), what is expected to suffice. Too few hits are no loss, because the next best symbols fill up; the
+  margin ρ would make every policy flatter to avoid that (Theorem 2: the value never rises with β)
+- *selection by posterior* (`selection`)
+
+N and α speak of users who report. The share of users who send NULL is not known before: the first round takes everyone
+to report (its quota is then rather too small, which later rounds make good), later ones the share seen so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray, as_cells, frozen
+from crowdveil.errors import InputError
+from crowdveil.policy.optimal import optimal_policy
+from crowdveil.policy.policy import Policy, check_epsilon, check_prior, check_targets
+from crowdveil.policy.quota import minimum_beta
+from crowdveil.policy.tables import MAX_CELLS
+from crowdveil.prior import Round, pooled_estimate, round_update
+from crowdveil.selection import Reports, Selection, select_by_posterior, select_latest_first
+
+Way = Literal["crowdveil", "algorithm-2"]
+Columns = Literal["equal", "informative"]
+
+MOST_BETA = 0.5
+"""Ours selects at most half of a round: beyond, being selected says less than not being selected."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What an operator fixes before a campaign starts."""
+
+    area: Area
+    targets: tuple[int, ...]
+    epsilon_per_km: float
+    users: int
+    """N: how many are invited, over all rounds, with or without a frequent place."""
+    wanted: int
+    """α: how many are to be selected."""
+    rounds: int = 6
+    confidence: float = 0.95
+    """ρ, of algorithm-2 alone: with this probability at least α should be selectable."""
+    way: Way = "crowdveil"
+    start: FloatArray | None = None
+    """What is known of where people are; None for nothing, a uniform prior."""
+    seed: int = 0
+    """Published; decides the lottery among equals."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "targets", check_targets(self.targets, len(self.area)))
+        object.__setattr__(self, "epsilon_per_km", check_epsilon(self.epsilon_per_km))
+        for name in ("users", "wanted", "rounds"):
+            count = getattr(self, name)
+            if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
+                raise InputError(name, count, "should be a whole number, at least 1")
+        if self.rounds > self.users:
+            raise InputError("rounds", self.rounds, f"should be at most the number of users, {self.users}")
+        if self.wanted > self.users:
+            raise InputError("wanted", self.wanted, f"should be at most the number of users, {self.users}")
+        if not 0 < self.confidence < 1:
+            raise InputError("confidence", self.confidence, "should lie strictly between 0 and 1")
+        if self.way not in get_args(Way):
+            raise InputError("way", self.way, f"should be one of {', '.join(get_args(Way))}")
+        if self.start is not None:
+            object.__setattr__(self, "start", frozen(check_prior(self.start, len(self.area))))
+
+    def round_users(self) -> list[int]:
+        """How many users each round invites: N/k, the first ones one more where that leaves a rest."""
+        each, rest = divmod(self.users, self.rounds)
+        return [each + (number < rest) for number in range(self.rounds)]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a campaign stands."""
+
+    plan: Plan
+    prior: FloatArray = field(repr=False)
+    """The estimate of π after the closed rounds."""
+    closed: tuple[Round, ...] = ()
+    open_policy: Policy | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether every round is closed."""
+        return len(self.closed) == self.plan.rounds
+
+    @property
+    def policies(self) -> list[Policy]:
+        """The policies of the closed rounds, in order."""
+        return [one.policy for one in self.closed]
+
+
+@dataclass(frozen=True)
+class RoundOpened:
+    """A policy was published, and reports under it are accepted."""
+
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class RoundClosed:
+    """No more reports are accepted in the open round; these are its counts."""
+
+    round: Round
+
+
+Event: TypeAlias = RoundOpened | RoundClosed
+
+
+def begin(plan: Plan) -> State:
+    """A campaign before its first round."""
+    return State(plan, frozen(check_prior(plan.start, len(plan.area))))
+
+
+def advance(state: State, event: Event) -> State:
+    """The next state; an event that does not fit the state is refused."""
+    if isinstance(event, RoundOpened):
+        _check_opening(state, event.policy)
+        return replace(state, open_policy=event.policy)
+    if state.open_policy is None:
+        raise InputError("event", "RoundClosed", "no round is open")
+    if event.round.policy != state.open_policy:
+        expected = f"the open round's policy is {state.open_policy.hash[:12]}"
+        raise InputError("round.policy", event.round.policy.hash[:12], expected)
+    closed = (*state.closed, event.round)
+    return replace(state, prior=_learn(state, closed), closed=closed, open_policy=None)
+
+
+def next_policy(state: State) -> Policy:
+    """The policy of the next round: optimal for what is known of π, at the round's quota."""
+    plan = state.plan
+    beta = quota(state)
+    if plan.way == "algorithm-2":
+        return _optimal(state, beta, "equal")
+    completion: Columns = "informative" if len(plan.area) <= MAX_CELLS else "equal"
+    return _optimal(state, beta, completion)
+
+
+def quota(state: State) -> float:
+    """β of the next round: the share of its reports that should select."""
+    plan = state.plan
+    share = reporting_share(state)
+    reporters = max(1, round(share * plan.users))
+    if plan.way == "algorithm-2":
+        return minimum_beta(users=reporters, wanted=min(plan.wanted, reporters), confidence=plan.confidence)
+    seen = sum(one.reports + one.nulls for one in state.closed)
+    to_come = max(1, round(share * (plan.users - seen)))
+    missing = plan.wanted - sum(one.hits for one in state.closed)
+    return min(MOST_BETA, max(missing / to_come, plan.wanted / reporters))
+
+
+def reporting_share(state: State) -> float:
+    """The share of users who have a place to report, as seen in the closed rounds; 1 before anything was seen."""
+    reports = sum(one.reports for one in state.closed)
+    nulls = sum(one.nulls for one in state.closed)
+    return reports / (reports + nulls) if reports + nulls else 1.0
+
+
+def select(state: State, reports: Reports) -> Selection:
+    """Choose the users of a finished campaign."""
+    if not state.finished:
+        raise InputError("state", f"{len(state.closed)} of {state.plan.rounds} rounds closed", "should be finished")
+    sent = np.bincount(as_cells("round", reports.round, state.plan.rounds), minlength=state.plan.rounds)
+    for number, (one, rows) in enumerate(zip(state.closed, sent.tolist(), strict=True)):
+        if one.reports != rows:
+            raise InputError(f"reports of round {number}", rows, f"the round was closed with {one.reports}")
+    if state.plan.way == "algorithm-2":
+        return select_latest_first(reports, state.policies, state.plan.wanted)
+    return select_by_posterior(reports, state.policies, state.prior, state.plan.wanted, state.plan.seed)
+
+
+def expected_coverage(state: State) -> float:
+    """Σ_T π_t p_t / β of the last policy under the estimate of π: what the next selected user's place is worth."""
+    policy = state.open_policy or (state.closed[-1].policy if state.closed else None)
+    return 0.0 if policy is None else policy.value_under(state.prior)
+
+
+def _check_opening(state: State, policy: Policy) -> None:
+    plan = state.plan
+    if state.open_policy is not None:
+        raise InputError("event", "RoundOpened", f"round {len(state.closed)} is still open")
+    if state.finished:
+        raise InputError("event", "RoundOpened", f"all {plan.rounds} rounds are closed")
+    if policy.area != plan.area or policy.targets != plan.targets:
+        raise InputError("policy", policy.hash[:12], "is for another area or other targets than the plan's")
+    if policy.epsilon_per_km > plan.epsilon_per_km:
+        what = f"exceeds the plan's {plan.epsilon_per_km:.12g}"
+        raise InputError("policy.epsilon_per_km", policy.epsilon_per_km, what)
+
+
+def _optimal(state: State, beta: float, completion: Columns) -> Policy:
+    plan = state.plan
+    return optimal_policy(
+        plan.area,
+        state.prior,
+        plan.targets,
+        epsilon_per_km=plan.epsilon_per_km,
+        beta=beta,
+        completion=completion,
+    )
+
+
+def _learn(state: State, closed: tuple[Round, ...]) -> FloatArray:
+    if state.plan.way == "algorithm-2":
+        return frozen(round_update(state.prior, closed[-1]))
+    return frozen(pooled_estimate(closed, state.plan.start).prior)

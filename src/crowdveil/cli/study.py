@@ -1,0 +1,74 @@
+"""`crowdveil study`: the paper's experiments on a city, and ours on top."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated
+
+import typer
+
+from crowdveil.cli.console import note, progress_bar, show_rows
+from crowdveil.cli.options import read_whole
+from crowdveil.errors import InputError
+
+EXAMPLES = """\b
+Examples:
+  crowdveil study new-york --data dataset_TSMC2014_NYC.txt.xz --out study/ --quick
+  crowdveil study san-francisco --data cabspotting_5min.csv.xz --out cabs/
+  crowdveil study tower-city --out towers/
+  crowdveil study tower-city --data calls.csv --towers towers.csv --out d4d/
+"""
+
+
+class City(StrEnum):
+    """What there is to study."""
+
+    new_york = "new-york"
+    san_francisco = "san-francisco"
+    tower_city = "tower-city"
+
+
+def run(
+    name: Annotated[City, typer.Argument(help="The study.", metavar="NAME")],
+    out: Annotated[Path, typer.Option(help="Folder to write to; made if missing.", metavar="FOLDER")],
+    data: Annotated[
+        Path | None,
+        typer.Option(help="The traces, as published. tower-city is synthetic without.", metavar="FILE"),
+    ] = None,
+    towers: Annotated[
+        Path | None, typer.Option(help="With call logs: where the towers are (id,lat,lon).", metavar="FILE")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few seeds: about a minute, wide intervals.")] = False,
+    workers: Annotated[
+        str | None, typer.Option(help="Processes to use. Left out: one per core.", metavar="NUMBER")
+    ] = None,
+) -> None:
+    """Repeat the paper's experiments on a city, and ours on top.
+
+    NAME is new-york (Foursquare check-ins), san-francisco (taxi cabs) or tower-city (call logs). Writes figures (PNG
+    and SVG), results.json and a self-contained report.html. An interrupted study goes on where it was: what is
+    finished is kept in FOLDER/cases.jsonl.
+    """
+    # The figures need a while to load, which the other verbs should not wait for.
+    from crowdveil.study.study import run_study
+    from crowdveil.study.worlds import Source
+
+    started = perf_counter()
+    processes = None if workers is None else read_whole("workers", workers)
+    if processes is not None and not 1 <= processes <= 256:
+        raise InputError("workers", processes, "should be from 1 to 256")
+    if out.exists() and not out.is_dir():
+        raise InputError("out", str(out), "is a file; name a folder")
+    for option, path in (("data", data), ("towers", towers)):
+        if path is not None and not path.exists():
+            raise InputError(option, str(path), "there is no such file")
+    source = Source(name.value, None if data is None else str(data), None if towers is None else str(towers))
+    with progress_bar(f"{name.value}") as report:
+        study = run_study(source, out, quick=quick, progress=report, step=note, workers=processes)
+    show_rows("Claims", ["verdict", "claim"], [[claim.verdict, claim.text] for claim in study.claims])
+    typer.echo(
+        f"{len(study.records)} records; {study.policies:,} certified policies. Written: {out / 'results.json'}, "
+        f"{out / 'report.html'} and the figures. Done in {perf_counter() - started:.0f} s."
+    )

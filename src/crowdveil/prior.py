@@ -1,0 +1,282 @@
+"""Learning where people are from blurred reports: posterior, the round's update, the pooled estimate, divergence.
+
+With π the prior over cells, P(s|l) a round's policy and n_s how many sent symbol s,
+
+    posterior       π(l|s) = π_l P(s|l) / Σ_k π_k P(s|k)
+    round's update  π'_l = Σ_s (n_s / N) π(l|s)          (Algorithm 2: the mean of the reporters' posteriors)
+
+which is one step of expectation-maximisation, so that counts per symbol are all it needs; who sent what is not.
+
+The pooled estimate looks at all rounds together, each with its own policy. The maximum of the likelihood alone is right
+in the limit and overfits some fifty reports a round, so people are assumed to spread smoothly: π = K w, where column c
+of K is a bump of `bandwidth_km` around cell c (K = 1 for bandwidth 0), and w maximises
+
+    Σ_r Σ_s n_rs ln ( Σ_c w_c M_r(s|c) )  +  a Σ_c q_c ln w_c,         M_r = Kᵀ P_r,   Σ w = 1,
+
+by expectation-maximisation: the log-likelihood is concave in w, and a step never lowers the sum. The second term is
+what `strength` = a further people, spread like the start q, would say. Bandwidth and strength are those under which
+reports that were held out are likeliest; the true π is never looked at. Which reports are held out is drawn from a
+generator with a fixed seed: the same counts give the same estimate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, frozen
+from crowdveil.errors import InputError
+from crowdveil.policy.policy import Policy, check_prior
+
+BANDWIDTHS = (0.75, 0.0, 1.5)
+"""Candidates, in distances between neighbouring cells; tried in this order, the first of equal ones stays."""
+STRENGTHS = (10.0, 40.0)
+"""Candidates for a, in people."""
+FOLDS = 5
+MANY_REPORTS = 20_000
+SURE = 2.0
+"""Standard errors by which held-out reports must favour another candidate over the first, the safe one."""
+CHOICE_STEPS, STEPS = 30, 100
+"""Steps of expectation-maximisation while choosing, and for the estimate itself."""
+SETTLED = 1e-7
+"""Stop earlier when a step changes no cell's share by more than this."""
+MOST_SMOOTHED = 3000
+"""Beyond so many cells (the kernel is a table of cells by cells) only bandwidth 0 is tried."""
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What the server keeps of a round to learn from: its policy, how often each symbol was sent, and NULL."""
+
+    policy: Policy = field(repr=False)
+    counts: IntArray
+    nulls: int = 0
+    """How many said in the clear that they have no frequent place."""
+
+    def __post_init__(self) -> None:
+        symbols = self.policy.symbol_count
+        counts = as_array("counts", self.counts, "should be whole numbers, one for each symbol")
+        if counts.dtype.kind not in "iu" or counts.shape != (symbols,):
+            shown = f"shape {counts.shape} of {counts.dtype}"
+            raise InputError("counts", shown, f"should be whole numbers, one for each of {symbols} symbols")
+        if (counts < 0).any():
+            raise InputError("counts", int(counts.min()), "should not be negative")
+        whole = isinstance(self.nulls, int | np.integer) and not isinstance(self.nulls, bool)
+        if not whole or self.nulls < 0:
+            raise InputError("nulls", self.nulls, "should be a whole number, not negative")
+        object.__setattr__(self, "counts", frozen(counts.astype(np.int64)))
+
+    @property
+    def reports(self) -> int:
+        """How many sent a symbol."""
+        return int(self.counts.sum())
+
+    @property
+    def hits(self) -> int:
+        """How many sent a selecting symbol."""
+        return int(self.counts[list(self.policy.selecting)].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Where people are estimated to be, and how smooth they were taken to be."""
+
+    prior: FloatArray = field(repr=False)
+    bandwidth_km: float
+    strength: float
+
+
+def count_symbols(policy: Policy, symbols: ArrayLike, nulls: int = 0) -> Round:
+    """Count reports by symbol."""
+    sent = as_cells("symbols", symbols, policy.symbol_count)
+    return Round(policy, np.bincount(sent.ravel(), minlength=policy.symbol_count), nulls)
+
+
+def posterior(prior: ArrayLike | None, policy: Policy, symbol: int) -> FloatArray:
+    """π(l|s): where the sender of a symbol is."""
+    (column,) = as_cells("symbol", [symbol], policy.symbol_count).tolist()
+    joint = check_prior(prior, len(policy)) * policy.table()[:, column]
+    if not joint.any():
+        raise InputError("symbol", symbol, "nobody sends it under this prior")
+    return np.asarray(joint / joint.sum())
+
+
+def target_chances(prior: ArrayLike | None, policy: Policy, targets: Sequence[int] | None = None) -> FloatArray:
+    """Σ_T π(t|s) for every symbol s: the chance that its sender's place is a target; 0 for what nobody sends.
+
+    The targets are the policy's own unless others are given.
+    """
+    pi = check_prior(prior, len(policy))
+    table = policy.table()
+    sent = pi @ table
+    wanted = list(policy.targets if targets is None else targets)
+    return np.divide(pi[wanted] @ table[wanted], sent, out=np.zeros(len(sent)), where=sent > 0)
+
+
+def round_update(prior: ArrayLike | None, reports: Round) -> FloatArray:
+    """The mean of all reporters' posteriors; the prior itself where nobody has reported."""
+    pi = check_prior(prior, len(reports.policy))
+    if not reports.reports:
+        return pi
+    table = reports.policy.table()
+    chance = pi @ table
+    sent = reports.counts > 0
+    if (chance[sent] == 0).any():
+        symbol = int(np.flatnonzero(sent & (chance == 0))[0])
+        raise InputError("counts", reports.policy.symbol_name(symbol), "was sent, but this prior rules it out")
+    weight = np.divide(reports.counts, chance, out=np.zeros(len(chance)), where=sent)
+    return np.asarray(pi * (table @ weight) / reports.reports)
+
+
+def pooled_estimate(
+    rounds: Sequence[Round],
+    start: ArrayLike | None = None,
+    *,
+    bandwidth_km: float | None = None,
+    strength: float | None = None,
+) -> Estimate:
+    """The smoothed estimate from all rounds; bandwidth and strength are chosen by held-out likelihood if not given."""
+    area = _one_area(rounds)
+    q = check_prior(start, len(area))
+    for name, given in (("bandwidth_km", bandwidth_km), ("strength", strength)):
+        if given is not None and not 0 <= given < np.inf:
+            raise InputError(name, given, "should be 0 or more")
+    table, counts = _sent(rounds)
+    if not counts.size:
+        return Estimate(q, bandwidth_km or 0.0, strength or 0.0)
+    spacing_km = float(area.nearest_neighbour_km)
+    bandwidths = [b * spacing_km for b in BANDWIDTHS if b == 0 or len(area) <= MOST_SMOOTHED]
+    width, people = _choose(
+        area,
+        table,
+        counts,
+        q,
+        [bandwidth_km] if bandwidth_km is not None else bandwidths,
+        [strength] if strength is not None else list(STRENGTHS),
+    )
+    kernel = _kernel(area, width)
+    mixed = table if kernel is None else kernel.T @ table
+    shares = _maximise(mixed, counts[None, :].astype(np.float64), q, people, STEPS)[0]
+    spread = shares if kernel is None else kernel @ shares
+    return Estimate(np.asarray(spread / spread.sum()), width, people)
+
+
+def divergence(true: ArrayLike, estimate: ArrayLike) -> float:
+    """Kullback-Leibler divergence Σ π ln(π / π̂) in nats; infinite where people are in a cell estimated empty."""
+    p = check_prior(true, np.size(true))
+    q = check_prior(estimate, len(p))
+    there = p > 0
+    if (q[there] == 0).any():
+        return float("inf")
+    return max(0.0, float((p[there] * (np.log(p[there]) - np.log(q[there]))).sum()))
+
+
+# --- the estimate ---------------------------------------------------------------------------------------------
+
+
+def _one_area(rounds: Sequence[Round]) -> Area:
+    if not rounds:
+        raise InputError("rounds", [], "should be one or more rounds")
+    area = rounds[0].policy.area
+    for number, one in enumerate(rounds):
+        if one.policy.area != area:
+            expected = f"should be over the same area as the first, {area!r}"
+            raise InputError(f"rounds[{number}]", repr(one.policy.area), expected)
+    return area
+
+
+def _sent(rounds: Sequence[Round]) -> tuple[FloatArray, IntArray]:
+    """P(s|l) and counts of every round's symbols that were sent at all, side by side; the others say nothing.
+
+    Sorted, so that the order in which rounds are given decides nothing: not even who is held out.
+    """
+    tables, counts = [], []
+    for one in sorted(rounds, key=lambda one: (one.policy.hash, one.counts.tolist())):
+        sent = np.flatnonzero(one.counts)
+        tables.append(one.policy.table()[:, sent])
+        counts.append(one.counts[sent])
+    return np.hstack(tables), np.concatenate(counts)
+
+
+def _choose(
+    area: Area,
+    table: FloatArray,
+    counts: IntArray,
+    q: FloatArray,
+    bandwidths_km: Sequence[float],
+    strengths: Sequence[float],
+) -> tuple[float, float]:
+    """The bandwidth (at the first strength), then the strength, under which held-out reports are likeliest."""
+    if counts.sum() < FOLDS:
+        return bandwidths_km[0], strengths[0]
+    held = _folds(counts)
+
+    @cache
+    def likelihood(width_km: float, strength: float) -> FloatArray:
+        """ln of the chance of each symbol, foreseen by each fold from the reports it keeps."""
+        kernel = _kernel(area, width_km)
+        mixed = table if kernel is None else kernel.T @ table
+        shares = _maximise(mixed, counts - held, q, strength, CHOICE_STEPS)
+        # A symbol only seen in the held-out part may have become impossible: the worst score, but no NaN.
+        return np.asarray(np.log(np.maximum(shares @ mixed, np.finfo(float).tiny)))
+
+    width_km = _best(bandwidths_km, lambda candidate: likelihood(candidate, strengths[0]), held)
+    return width_km, _best(strengths, lambda candidate: likelihood(width_km, candidate), held)
+
+
+def _best(candidates: Sequence[float], score: Callable[[float], FloatArray], held: FloatArray) -> float:
+    """The best candidate; a later one takes over only where its gain is `SURE` of its own standard errors.
+
+    With g the gains of the m reports that were held out: Σ g > SURE √( Σ (g - mean g)² ).
+    """
+    best = candidates[0]
+    for candidate in candidates[1:]:
+        gain = score(candidate) - score(best)
+        total = float((held * gain).sum())
+        spread = float((held * (gain - total / held.sum()) ** 2).sum())
+        if total > SURE * np.sqrt(spread):
+            best = candidate
+    return best
+
+
+def _folds(counts: IntArray) -> FloatArray:
+    """Each report into a fold by chance, always the same chance; shape (folds, symbols).
+
+    Dealing a symbol's reports out in turn would put the same mix into every fold, and reports that were held out
+    would look as if they had been foreseen. Of many reports one fold is enough to tell candidates apart.
+    """
+    dealt = np.random.default_rng(FOLDS).multinomial(counts, np.full(FOLDS, 1 / FOLDS))
+    used = FOLDS if counts.sum() <= MANY_REPORTS else 1
+    return np.ascontiguousarray(dealt.T[:used], dtype=np.float64)
+
+
+def _kernel(area: Area, bandwidth_km: float) -> FloatArray | None:
+    """Column c: a Gaussian bump around cell c that sums to one; None where it is the identity."""
+    if bandwidth_km < area.nearest_neighbour_km / 40:  # e^(-40²/2) is no double above 0
+        return None
+    everywhere = np.arange(len(area))
+    bumps = np.exp(-0.5 * (area.distances_km(everywhere, everywhere) / bandwidth_km) ** 2)
+    return np.asarray(bumps / bumps.sum(axis=0))
+
+
+def _maximise(mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: float, steps: int) -> FloatArray:
+    """w for each row of counts: w ← ( Σ_s n_s w_c M(s|c) / Σ w M(s|·)  +  a q_c ) / ( Σ n + a )."""
+    shares = np.tile(q, (len(counts), 1))
+    for _ in range(steps):
+        chance = shares @ mixed
+        # Where q is zero for every cell that sends a symbol, its reports cannot be explained; they are left out.
+        weight = np.divide(counts, chance, out=np.zeros_like(chance), where=chance > 0)
+        found = shares * (weight @ mixed.T) + strength * q
+        total = found.sum(axis=1, keepdims=True)
+        # Without strength and without a report that can be explained, there is nothing to learn from.
+        found = np.divide(found, total, out=shares.copy(), where=total > 0)
+        change = float(np.abs(found - shares).max())
+        shares = found
+        if change <= SETTLED:
+            break
+    return shares

@@ -1,0 +1,141 @@
+"""Who is chosen, and why.
+
+Two ways, on the same reports:
+
+    latest first     Algorithm 2 as printed: of those who sent a selecting symbol, the later rounds before the earlier,
+                     within a round in the order of the reports, until α are found; perhaps fewer
+    by posterior     ours: everyone who sent a symbol, in the order of the chance that their place is a target,
+                     Σ_T π(t | symbol, round), under the last estimate of π, until α are found
+
+**The fill rule** of `by posterior`: when fewer than α sent a selecting symbol, the next best symbols fill up. Who sent
+NULL is never chosen. When fewer than α sent any symbol, all of them are chosen and `short` says how many are missing.
+
+**Ties.** Chances are compared to a millionth, so that the last bits of a sum decide nothing; of equal symbols those of
+the later round come first, which knew more, and within a round the lower symbol, hence `hit`. Everyone who sent the
+same symbol in the same round has the same chance. Where the last places go to a part of such a group, a lottery
+decides: the lowest SHA-256 of "seed:participant". It depends on nothing but the published seed and the participant's
+number, so anyone can repeat it, and being early does not help.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, frozen
+from crowdveil.errors import InputError
+from crowdveil.policy.policy import Policy
+from crowdveil.prior import target_chances
+
+COMPARED_DECIMALS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """One row per participant who sent a symbol: who, in which round, what."""
+
+    participant: IntArray
+    round: IntArray
+    symbol: IntArray
+
+    def __post_init__(self) -> None:
+        for name in ("participant", "round", "symbol"):
+            column = as_array(name, getattr(self, name), "should be whole numbers")
+            if column.size and column.dtype.kind not in "iu":
+                raise InputError(name, column.dtype.name, "should be whole numbers")
+            if column.ndim != 1 or len(column) != np.size(self.participant):
+                expected = f"should have one entry for each of {np.size(self.participant)} reports"
+                raise InputError(name, f"shape {column.shape}", expected)
+            object.__setattr__(self, name, frozen(column.astype(np.int64)))
+        who, times = np.unique(self.participant, return_counts=True)
+        if (times > 1).any():
+            raise InputError("participant", int(who[times > 1][0]), "reports more than once")
+
+    def __len__(self) -> int:
+        return len(self.participant)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The chosen participants, best first, and how they came to be chosen."""
+
+    participants: IntArray
+    chances: FloatArray
+    """For each of them the chance that their place is a target; 0 where the way does not compute it."""
+    hits: int
+    """How many of them sent a selecting symbol; the others filled up."""
+    short: int
+    """How many fewer there are than were wanted."""
+
+    def __len__(self) -> int:
+        return len(self.participants)
+
+
+def select_latest_first(reports: Reports, policies: Sequence[Policy], wanted: int) -> Selection:
+    """Choose as Algorithm 2 is printed."""
+    _check(reports, policies, wanted)
+    hit = np.zeros(len(reports), dtype=bool)
+    for number, policy in enumerate(policies):
+        hit |= (reports.round == number) & np.isin(reports.symbol, policy.selecting)
+    rows = np.flatnonzero(hit)
+    latest_first = rows[np.argsort(-reports.round[rows], kind="stable")][:wanted]
+    found = len(latest_first)
+    return Selection(reports.participant[latest_first], np.zeros(found), found, wanted - found)
+
+
+def select_by_posterior(
+    reports: Reports, policies: Sequence[Policy], prior: ArrayLike | None, wanted: int, seed: int
+) -> Selection:
+    """Choose those whose place is likeliest a target, under a prior; ties by a lottery that anyone can repeat."""
+    _check(reports, policies, wanted)
+    chance_of = [target_chances(prior, policy) for policy in policies]
+    begin = np.cumsum([0, *(len(chances) for chances in chance_of)])
+    group = begin[reports.round] + reports.symbol
+    sizes = np.bincount(group, minlength=int(begin[-1]))
+    chances: FloatArray = np.concatenate(chance_of).round(COMPARED_DECIMALS)
+    later_first = np.repeat(-np.arange(len(chance_of)), np.diff(begin))
+    order = np.lexsort((later_first, -chances))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    before = np.cumsum(sizes[order]) - sizes[order]
+    all_in = before + sizes[order] <= wanted
+    rows = np.flatnonzero(all_in[place[group]])
+    room = wanted - len(rows)
+    cut = np.flatnonzero(~all_in & (sizes[order] > 0))
+    if room and len(cut):
+        tied = np.flatnonzero(group == order[cut[0]])
+        rows = np.concatenate([rows, _lottery(tied, reports.participant, seed, room)])
+    rows = rows[np.lexsort((reports.participant[rows], place[group[rows]]))]
+    return Selection(
+        reports.participant[rows],
+        chances[group[rows]],
+        sum(
+            int(np.isin(reports.symbol[rows][reports.round[rows] == r], p.selecting).sum())
+            for r, p in enumerate(policies)
+        ),
+        wanted - len(rows),
+    )
+
+
+def lottery_number(seed: int, participant: int) -> int:
+    """SHA-256 of "seed:participant" as a number: the lowest win."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{participant}".encode()).digest(), "big")
+
+
+def _lottery(rows: IntArray, participant: IntArray, seed: int, room: int) -> IntArray:
+    drawn = sorted(rows.tolist(), key=lambda row: lottery_number(seed, int(participant[row])))
+    return np.array(drawn[:room], dtype=np.int64)
+
+
+def _check(reports: Reports, policies: Sequence[Policy], wanted: int) -> None:
+    if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool) or wanted < 1:
+        raise InputError("wanted", wanted, "should be a whole number of people, at least 1")
+    if not policies:
+        raise InputError("policies", [], "should be the policies of one or more rounds")
+    as_cells("round", reports.round, len(policies))
+    for number, policy in enumerate(policies):
+        as_cells("symbol", reports.symbol[reports.round == number], policy.symbol_count)

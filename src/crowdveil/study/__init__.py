@@ -1,0 +1,1 @@
+"""The paper's experiments, one module per figure, and ours on top."""

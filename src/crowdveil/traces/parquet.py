@@ -1,0 +1,120 @@
+"""Columns of a Parquet file as text, so that one and the same code judges them and the fields of a CSV.
+
+DuckDB reads the file. It is closed in first: no network, no extensions, no file but this one, nothing spilled to disk.
+Neither the path nor a name of a column ever becomes part of a query: the path is a parameter, columns go by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+
+from crowdveil.errors import FileFormatError
+from crowdveil.traces.gather import Gather
+from crowdveil.traces.open_any import BATCH_ROWS, MAGIC_PARQUET, Progress, reading
+
+TEXT = {"VARCHAR", "UUID"}
+WHOLE = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG")} | {"INTEGER", "UINTEGER"}
+NUMBER = WHOLE | {"FLOAT", "DOUBLE", "DECIMAL"}
+ZONED = {"TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"}
+NAIVE = {"TIMESTAMP", "TIMESTAMP_NS", "DATE"}
+
+USER = (TEXT | WHOLE, "text or whole numbers")
+TIME = (TEXT | NUMBER | ZONED | NAIVE, "text, numbers or timestamps")
+MEASURE = (TEXT | NUMBER, "numbers, or text that holds them")
+"""What a column may hold, as types and in words."""
+
+CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "allow_persistent_secrets": False,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "temp_directory": "",
+    "threads": 1,
+}
+"""One thread keeps the memory small; turning text into numbers takes longer than reading it."""
+STATED_ROWS = "SELECT num_rows FROM parquet_file_metadata(?)"
+
+
+def parquet_batches(
+    gather: Gather, user: str, time: str, numbers: Sequence[str], *, progress: Progress | None = None
+) -> Iterator[list[tuple[str, ...]]]:
+    """Columns of text, a batch of rows at a time: user, time, numbers. NULL is empty text, as in a CSV."""
+    path = gather.path
+    with reading(path), path.open("rb") as file:
+        head = file.read(len(MAGIC_PARQUET))
+    if head != MAGIC_PARQUET:
+        why = "does not start with PAR1" if head else "is empty"
+        raise FileFormatError(f"{path}: {why}; expected {gather.expected}")
+    with _opened(path) as (connection, name):
+        types = _types(connection, name)
+        wanted = [(user, USER), (time, TIME), *((number, MEASURE) for number in numbers)]
+        texts = [_as_text(gather, types, column, *right) for column, right in wanted]
+        renamed = ", ".join(f"c{place}" for place in range(len(types)))
+        stated = connection.execute(STATED_ROWS, [name]).fetchall()[0][0]
+        done, size = 0, path.stat().st_size
+        connection.execute(
+            f"SELECT {', '.join(texts)} FROM read_parquet(?, hive_partitioning = false) AS file({renamed})", [name]
+        )
+        while rows := connection.fetchmany(BATCH_ROWS):
+            yield list(zip(*rows, strict=True))
+            done += len(rows)
+            if progress:
+                progress(size * min(done, stated) // max(stated, 1), size)
+        if done != stated:
+            raise FileFormatError(f"{path}: holds {done:,} rows but states {stated:,}; is it damaged or cut off?")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+    """A database that can read one file, and the name it knows the file by."""
+    whole = str(path.resolve())
+    # a name is a pattern to DuckDB, which may match other files; in brackets its special letters stand for themselves
+    name = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in whole)
+    try:
+        with duckdb.connect(config=CONFIG) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET enable_progress_bar = false")  # by itself it prints one where Python is interactive
+            connection.execute("SET allowed_paths = ?", [[whole, name]])
+            connection.execute("SET enable_external_access = false")
+            connection.execute("SET lock_configuration = true")
+            yield connection, name
+    except (duckdb.Error, UnicodeError) as error:
+        reason = str(error).partition("\n")[0][:300]
+        raise FileFormatError(f"{path}: cannot be read as Parquet; is it damaged or cut off? ({reason})") from None
+
+
+def _types(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, str]]:
+    """Name and type of each column. The names are the file's: DuckDB renames those that differ in case alone."""
+    nodes = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [name]).fetchall()
+    described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?, hive_partitioning = false)", [name])
+    # the nodes are those of a tree, each followed by all that lies below it
+    names: list[str] = []
+    below = 0
+    for node, children in nodes[1:]:
+        if below:
+            below -= 1
+        else:
+            names.append(node)
+        below += children or 0
+    return list(zip(names, (row[1] for row in described.fetchall()), strict=True))
+
+
+def _as_text(gather: Gather, types: Sequence[tuple[str, str]], name: str, allowed: set[str], in_words: str) -> str:
+    """Return the expression that makes text of a column, or say what is wrong with it."""
+    place = gather.place([column for column, _ in types], name, "its columns are")
+    kind = types[place][1]
+    # a DECIMAL states its width in brackets; a list of them ends in other ones
+    if (kind.partition("(")[0] if kind.endswith(")") else kind) not in allowed:
+        raise FileFormatError(f"{gather.path}: its column {name!r} is of type {kind[:80]}; should be {in_words}")
+    column = f"c{place}"
+    if kind == "TIMESTAMP":
+        # to whole seconds first: the least of all timestamps cannot be made text
+        column = f"date_trunc('second', {column})"
+    text = f"CAST({column} AS VARCHAR)"
+    if kind in ZONED | NAIVE:
+        # fractions of a second go; the session's zone is UTC
+        text = f"left({text}, 19)" + (" || 'Z'" if kind in ZONED else "")
+    return f"coalesce({text}, '')"
