@@ -25,6 +25,7 @@ def main() -> int:
     measured: list[lines.Line] = []
     parts: tuple[Callable[[], Iterable[lines.Line]], ...] = (
         lines.draws,
+        lines.campaigns,
         lines.large_areas,
         lines.against_the_reduced_program,
         lines.against_the_paper,

@@ -130,9 +130,9 @@ def against_the_reduced_program() -> Iterator[Line]:
     )
 
 
-def _large(side: int, targets: int, cell_km: float, certify: bool) -> dict[str, Any]:
-    arguments = [str(side), str(targets), str(cell_km), "certify" if certify else "solve"]
-    command = [sys.executable, "-m", "benchmarks.large", *arguments]
+def _alone(module: str, *arguments: object) -> dict[str, Any]:
+    """Run a module of these benchmarks in a process of its own, and read the JSON it prints."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)]
     done: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     return done
 
@@ -145,7 +145,7 @@ def large_areas() -> Iterator[Line]:
         (316, 1, 1.0, True, 600, 4096),
         (316, 1, 0.1, True, 600, 4096),
     ):
-        done = _large(side, targets, cell_km, certify)
+        done = _alone("large", side, targets, cell_km, "certify" if certify else "solve")
         seconds = done["solve_s"] + (done["certify_s"] or 0.0)
         what = f"n = {done['cells']:,}, {targets} target{'s' * (targets > 1)}, {cell_km:g} km cells"
         parts = f"solve {done['solve_s']:.3g} s"
@@ -155,6 +155,19 @@ def large_areas() -> Iterator[Line]:
         yield Line(f"{what}: seconds", parts, f"limit {limit_s} s", seconds, limit_s, "at most", note, done)
         peak = done["peak_mb"]
         yield Line(f"{what}: peak memory in MB", f"{peak:.0f} MB", f"limit {limit_mb} MB", peak, limit_mb, "at most")
+
+
+def campaigns() -> Iterator[Line]:
+    """A campaign of six rounds over 400 cells, profiles given: a million users, and how it grows."""
+    done = {users: _alone("campaign", users) for users in (10_000, 100_000, 1_000_000)}
+    most = done[1_000_000]
+    told = ", ".join(f"{users:,}: {one['seconds']:.3g} s" for users, one in done.items())
+    seconds, peak = most["seconds"], most["peak_mb"]
+    what = "campaign of 1,000,000 users, 400 cells, 4 targets"
+    yield Line(f"{what}: seconds", f"{seconds:.3g} s", "limit 10 s", seconds, 10, "at most", told, most)
+    yield Line(f"{what}: peak memory in MB", f"{peak:.0f} MB", "limit 2048 MB", peak, 2048, "at most")
+    ratio = seconds / done[100_000]["seconds"]
+    yield Line(f"{what}: times the seconds of 100,000", f"{ratio:.3g} x", "linear: 10 x", ratio, 10, "at most")
 
 
 def draws() -> Iterator[Line]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -77,13 +78,21 @@ class Columns:
     def logs(self, symbol: int) -> tuple[FloatArray, float]:
         """g_l of every cell (-inf for weight 0), and a number no error of theirs exceeds."""
         at = min(symbol, self.first.shape[1] - 1)
-        g = relative_logs(self.first[:, at])
+        g = self._first_logs(at)
         error = LOG_ERROR * _reach(g)
         if self.second is not None and symbol >= self.first.shape[1] - 1:
             refined = relative_logs(self.second[:, symbol - at])
             error += LOG_ERROR * _reach(refined)
             g = g + refined[self.row]
         return g, error
+
+    def _first_logs(self, at: int) -> FloatArray:
+        """Of a column of `first`; that of the last one is kept, since every refined symbol asks for it."""
+        return self._last_logs if at == self.first.shape[1] - 1 else relative_logs(self.first[:, at])
+
+    @cached_property
+    def _last_logs(self) -> FloatArray:
+        return relative_logs(self.first[:, -1])
 
     def log_quotients(self, cells: IntArray, others: IntArray, symbols: IntArray) -> tuple[FloatArray, FloatArray]:
         """ln(w_i / w_j) one by one, not by a difference of logarithms, and a bound of each one's error."""

@@ -1,0 +1,102 @@
+"""The cities of the studies."""
+
+from __future__ import annotations
+
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdveil.errors import InputError
+from crowdveil.study.cases import Case, run_case
+from crowdveil.study.worlds import OFFSETS_M, Source, offsets, open_world
+from tests.profile.people import NEW_YORK, needs_new_york
+from tests.study.small import small_world
+
+CABS = NEW_YORK.with_name("cabspotting_5min.csv.xz")
+NEW_YORK_SOURCE = Source("new-york", str(NEW_YORK))
+
+
+def test_coverage_is_the_share_of_test_periods_with_a_visit_to_any_target() -> None:
+    world = small_world()
+    targets = tuple(int(cell) for cell in world.densest[:2])
+    rows = world.counts
+    for user, share in enumerate(world.coverage(targets).tolist()):
+        mine = (rows.user == user) & np.isin(rows.cell, targets)
+        periods = {period for period in rows.period[mine].tolist() if period in world.split.test}
+        assert share == len(periods) / len(world.split.test)
+
+
+def test_the_densest_cells_are_found_in_the_training_periods_alone() -> None:
+    world = small_world()
+    rows = world.counts.during(world.split.train)
+    visits = np.bincount(rows.cell, rows.visits, minlength=len(world.area))
+    assert visits[world.densest[0]] == visits.max()
+    assert (np.diff(visits[world.densest]) <= 0).all()
+
+
+def test_the_tower_city_needs_no_file_and_is_the_same_every_time() -> None:
+    world = open_world(Source("tower-city"))
+    assert (len(world.area), world.counts.users) == (250, 5378)
+    assert (len(world.split.train), len(world.split.test)) == (9, 1)
+    assert offsets("tower-city") == 1
+    open_world.cache_clear()
+    assert open_world(Source("tower-city")).counts.visits.sum() == world.counts.visits.sum()
+
+
+def test_call_logs_are_read_where_somebody_has_them(tmp_path: Path) -> None:
+    (tmp_path / "towers.csv").write_text("id,lat,lon\na,5.30,-4.00\nb,5.31,-4.01\nc,5.33,-4.02\n", encoding="utf-8")
+    calls = [
+        f"{user},2012-04-{day:02d} {hour:02d}:10:00,{'abc'[(user + (hour > 15)) % 3]}"
+        for user in range(20)
+        for day in range(2, 14)
+        for hour in (8, 9, 12, 18)
+    ]
+    (tmp_path / "calls.csv").write_text("\n".join(calls) + "\n", encoding="utf-8")
+    world = open_world(Source("tower-city", str(tmp_path / "calls.csv"), str(tmp_path / "towers.csv")))
+    assert (len(world.area), world.counts.users, world.title) == (3, 20, "Call logs by tower")
+    assert world.counts.periods.start.isoformat() == "2012-04-02"
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(InputError, match="should be one of new-york, san-francisco, tower-city"):
+        open_world(Source("atlantis"))
+    with pytest.raises(InputError, match="the study new-york needs its traces"):
+        open_world(Source("new-york"))
+    with pytest.raises(InputError, match="tower positions"):
+        open_world(Source("tower-city", "calls.csv"))
+
+
+@needs_new_york
+def test_new_york_is_cut_as_the_first_measurements_cut_it() -> None:
+    world = open_world(NEW_YORK_SOURCE)
+    assert (len(world.area), world.counts.users) == (203, 1083)
+    assert world.half_life.half_life_periods == 4
+    assert world.half_life.validation.stop <= world.split.train.stop
+
+
+@needs_new_york
+def test_the_grid_can_be_shifted() -> None:
+    worlds = [open_world(NEW_YORK_SOURCE, offset) for offset in range(len(OFFSETS_M))]
+    assert len({world.area for world in worlds}) == len(OFFSETS_M)
+    assert {world.half_life.half_life_periods for world in worlds} == {4}
+
+
+@needs_new_york
+@pytest.mark.parametrize(("method", "first_measured"), [("none", 0.32), ("algorithm-1", 0.215), ("laplace", 0.17)])
+def test_new_york_gives_the_first_measurements_again(method: str, first_measured: float) -> None:
+    """Dense target, π known, ε = ln 4 per km, δ = 0.7: 100 seeds have a standard error of 0.8 points."""
+    target = (int(open_world(NEW_YORK_SOURCE).densest[0]),)
+    seeds = (0, 100)
+    case = Case("f", "l", 0, target, method, "poisson", "random", log(4), 0.7, seeds)  # type: ignore[arg-type]
+    found = np.mean(run_case(NEW_YORK_SOURCE, case).coverage)
+    assert found == pytest.approx(first_measured, abs=0.04)
+
+
+@pytest.mark.skipif(not CABS.exists(), reason=f"the San Francisco cabs are not at {CABS}")
+def test_san_francisco_has_cabs_on_seventeen_weekdays() -> None:
+    world = open_world(Source("san-francisco", str(CABS)))
+    assert world.counts.users == 537
+    assert (len(world.split.train), len(world.split.test)) == (13, 4)
+    assert world.counts.empty_periods(range(17)) == ()
