@@ -18,8 +18,8 @@ COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hash
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: $(READY) ## make a private policy over a synthetic city, with a picture, in demo/
-	@echo "== demo: a policy over a synthetic city, written to demo/"
+demo: $(READY) ## run a private campaign over a synthetic city, compared and with a report, in demo/
+	@echo "== demo: a campaign over a synthetic city, written to demo/"
 	@$(BIN)/crowdveil demo --out demo
 
 test: lint ## check style and types, then run every test

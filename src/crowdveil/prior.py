@@ -34,13 +34,14 @@ from crowdveil.errors import InputError
 from crowdveil.policy.policy import Policy, check_prior
 
 BANDWIDTHS = (0.75, 0.0, 1.5)
-"""Candidates, in distances between neighbouring cells; tried in this order, the first of equal ones stays."""
+"""Candidates, in distances between neighbouring cells. The first is the safe one, which others have to beat."""
 STRENGTHS = (10.0, 40.0)
-"""Candidates for a, in people."""
+"""Candidates for a, in people; again the safe one first."""
 FOLDS = 5
 MANY_REPORTS = 20_000
+"""Beyond so many reports one fold tells candidates apart."""
 SURE = 2.0
-"""Standard errors by which held-out reports must favour another candidate over the first, the safe one."""
+"""Standard errors by which held-out reports must favour another candidate."""
 CHOICE_STEPS, STEPS = 30, 100
 """Steps of expectation-maximisation while choosing, and for the estimate itself."""
 SETTLED = 1e-7
@@ -149,8 +150,7 @@ def pooled_estimate(
     table, counts = _sent(rounds)
     if not counts.size:
         return Estimate(q, bandwidth_km or 0.0, strength or 0.0)
-    spacing_km = float(area.nearest_neighbour_km)
-    bandwidths = [b * spacing_km for b in BANDWIDTHS if b == 0 or len(area) <= MOST_SMOOTHED]
+    bandwidths = [b * _spacing_km(area) for b in BANDWIDTHS if b == 0 or len(area) <= MOST_SMOOTHED]
     width, people = _choose(
         area,
         table,
@@ -248,11 +248,17 @@ def _folds(counts: IntArray) -> FloatArray:
     """Each report into a fold by chance, always the same chance; shape (folds, symbols).
 
     Dealing a symbol's reports out in turn would put the same mix into every fold, and reports that were held out
-    would look as if they had been foreseen. Of many reports one fold is enough to tell candidates apart.
+    would look as if they had been foreseen.
     """
     dealt = np.random.default_rng(FOLDS).multinomial(counts, np.full(FOLDS, 1 / FOLDS))
     used = FOLDS if counts.sum() <= MANY_REPORTS else 1
     return np.ascontiguousarray(dealt.T[:used], dtype=np.float64)
+
+
+def _spacing_km(area: Area) -> float:
+    """How far apart neighbours usually are: the median distance to the nearest other cell."""
+    nearest_m = area.tree.query(area.xy_m, k=2)[0][:, 1]
+    return float(np.median(nearest_m)) / 1000
 
 
 def _kernel(area: Area, bandwidth_km: float) -> FloatArray | None:

@@ -16,6 +16,7 @@ VERBS = [
     ["certify"],
     ["draw"],
     ["demo"],
+    ["simulate"],
 ]
 
 

@@ -13,11 +13,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from crowdveil.area import Area, Grid, Hexagons, Points, Towers
-from crowdveil.certify import certify
 from crowdveil.policy.optimal import optimal_policy
 from crowdveil.policy.policy import Policy
 from tests.cli.helpers import Make, Run
@@ -290,42 +288,6 @@ def crowdveil(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "crowdveil", *arguments], cwd=cwd, capture_output=True, text=True, check=False
     )
-
-
-def test_the_demo_tells_the_truth_and_writes_everything(tmp_path: Path) -> None:
-    result = crowdveil("demo", "--out", "shown", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
-    for said in ("optimal (crowdveil)", "planar Laplace", "none: not private", "1,000,000 simulated reports"):
-        assert said in result.stdout
-    rows = re.findall(r"^(optimal|planar)\D+([\d.]+)% +([\d.]+)% +([\d.]+)$", result.stdout, re.MULTILINE)
-    (_, *ours), (_, *matched), (_, *laplace) = rows
-    assert matched[1] == laplace[1] != ours[1]
-    assert float(matched[0]) > float(laplace[0])
-    assert "SUSPICIOUS" not in result.stdout
-    written = sorted(os.listdir(tmp_path / "shown"))
-    assert written == ["area.json", "policy.cvp", "policy.json", "policy.png", "prior.csv"]
-    policy = Policy.load(tmp_path / "shown" / "policy.json")
-    assert certify(policy).ok
-    printed = re.search(r"private from ε = ([\d.]+) per km", result.stdout)
-    assert printed is not None
-    assert certify(policy, epsilon_per_km=float(printed[1])).ok
-    bounds = [float(bound) / 100 for bound in re.findall(r"exceeds ([\d.]+)%|or ([\d.]+)%", result.stdout)[0] if bound]
-    assert all(bound >= float(policy.provenance["upper_bound"]) for bound in bounds)
-    assert policy == Policy.load(tmp_path / "shown" / "policy.cvp")
-    prior = np.zeros(len(policy))
-    people = np.loadtxt(tmp_path / "shown" / "prior.csv", delimiter=",", skiprows=1)
-    prior[people[:, 0].astype(int)] = people[:, 1]
-    assert policy.value_under(prior) == pytest.approx(policy.value, rel=1e-12)
-    assert f"{policy.value:.2%}" in result.stdout
-    again = crowdveil(
-        *("policy", "--area", "shown/area.json", "--prior", "shown/prior.csv", "--targets"),
-        *(",".join(map(str, policy.targets)), "--epsilon-per-km", "ln4", "--users", "1083", "--wanted", "54"),
-        *("--out", "again.cvp"),
-        cwd=tmp_path,
-    )
-    assert again.returncode == 0, again.stderr
-    assert Policy.load(tmp_path / "again.cvp") == policy
 
 
 def test_at_a_terminal_nothing_long_is_silent(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ ATTEMPTS = (
     (1e2, 1e-10, "highs-ds"),
     (1e4, 1e-9, "highs-ds"),
     (1.0, 1e-10, "highs-ipm"),
+    (1e4, 1e-8, "highs-ipm"),
 )
 """HiGHS's tolerances are absolute; scaling quota and objective up makes them relative, but it may then give up."""
 

@@ -24,17 +24,6 @@ from tests.study.small import small_world
 PAPERS = ["two-targets", "epsilons", "deltas", "many-targets", "divergences", "runtimes", "rocs"]
 FIGURES = [*PAPERS, "densest", "attackers", "several-uploads"]
 SMALL = replace(QUICK, seeds=2, draws=1, densest_seeds=1, divergence_seeds=2, group_counts=(1, 2), repeats=1)
-    "two-targets",
-    "epsilons",
-    "deltas",
-    "many-targets",
-    "divergences",
-    "runtimes",
-    "rocs",
-    "densest",
-    "attackers",
-    "several-uploads",
-]
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
+from threadpoolctl import threadpool_limits
 
-from crowdveil.cli import area, certify, demo, draw, policy
+from crowdveil.cli import area, certify, demo, draw, policy, simulate, study
 from crowdveil.cli.console import Verb, Verbs
 
 app = typer.Typer(
@@ -25,6 +26,8 @@ app.command("policy", cls=Verb, epilog=policy.EXAMPLES)(policy.make)
 app.command("certify", cls=Verb, epilog=certify.EXAMPLES)(certify.check)
 app.command("draw", cls=Verb, epilog=draw.EXAMPLES)(draw.one)
 app.command("demo", cls=Verb, epilog=demo.EXAMPLES)(demo.run)
+app.command("simulate", cls=Verb, epilog=simulate.EXAMPLES)(simulate.run)
+app.command("study", cls=Verb, epilog=study.EXAMPLES)(study.run)
 
 
 def _show_version(wanted: bool) -> None:
@@ -44,4 +47,6 @@ def _root(
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="crowdveil")
+    # Our matrices are small: on busy cores a second thread of linear algebra costs far more than it brings.
+    with threadpool_limits(1, user_api="blas"):
+        app(prog_name="crowdveil")

@@ -1,4 +1,4 @@
-"""`crowdveil demo`: the whole way once, over a synthetic city."""
+"""`crowdveil demo`: a whole campaign once, over a synthetic city, and how other methods would have done."""
 
 from __future__ import annotations
 
@@ -10,149 +10,121 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from crowdveil.area import Grid
 from crowdveil.arrays import FloatArray
-from crowdveil.certify import Certificate, certify
-from crowdveil.cli.city import City, synthetic_city
-from crowdveil.cli.console import in_bytes, show_rows, working
-from crowdveil.cli.files import write_whole
+from crowdveil.campaign import State, select
+from crowdveil.certify import certify
+from crowdveil.cli.console import in_bytes, progress_bar, show_rows, working
+from crowdveil.cli.files import open_folder, write_whole
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.policy import draw_picture
-from crowdveil.errors import InputError, NotPrivateError
-from crowdveil.policy.bounds import lemma5_bound
-from crowdveil.policy.identity import identity
-from crowdveil.policy.laplace import planar_laplace
-from crowdveil.policy.optimal import optimal_policy
-from crowdveil.policy.policy import Policy
-from crowdveil.policy.quota import minimum_beta
-from crowdveil.report import draw_many
-from crowdveil.words import exact, in_plain_words, percent_up
+from crowdveil.cli.simulate import write_files
+from crowdveil.cli.traces import CITY_USERS, CITY_WEEKS
+from crowdveil.errors import InputError
+from crowdveil.selection import Reports
+from crowdveil.study.comparison import HEADER, Comparison, Question, compare, facts, name_targets, rows
+from crowdveil.study.own import cut_periods, lay_grid, own_world
+from crowdveil.study.simulation import Method
+from crowdveil.study.worlds import World
+from crowdveil.traces import synthetic_visits
+from crowdveil.words import in_plain_words
 
 EXAMPLES = "Example: crowdveil demo --out demo/"
 
 EPSILON_PER_KM = math.log(4)
-USERS, WANTED, CONFIDENCE = 1083, 54, 0.95
-SIMULATED = 1_000_000
+METHODS: tuple[Method, ...] = ("none", "crowdveil", "algorithm-2", "laplace", "random")
+SEEDS = 16
 
 
 def run(
     out: Annotated[Path, typer.Option(help="Folder to write to; made if missing.", metavar="FOLDER")] = Path("demo"),
-    seed: Annotated[str, typer.Option(help="Seed of the city and of the simulated reports.", metavar="NUMBER")] = "5",
+    seed: Annotated[str, typer.Option(help="Seed of the city.", metavar="NUMBER")] = "5",
 ) -> None:
-    """Go the whole way once, over a synthetic city.
+    """Run a whole campaign once, over a synthetic city.
 
-    Make a policy, certify it, compare it, simulate reports, draw its picture. Files of an earlier run are replaced.
+    Profiles, the place to report, six rounds, the selection; then the same with other methods, and a report with maps.
+    Files of an earlier run are replaced.
     """
     started = perf_counter()
     number = read_whole("seed", seed)
     if number < 0:
         raise InputError("seed", number, "should not be negative")
-    if out.exists() and not out.is_dir():
-        raise InputError("out", str(out), "is a file; name a folder")
-    out.mkdir(parents=True, exist_ok=True)
-    city = synthetic_city(number)
-    _tell_city(city)
-    beta = minimum_beta(users=USERS, wanted=WANTED, confidence=CONFIDENCE)
+    open_folder(out)
+    world = demo_world(number)
+    question = Question((int(world.densest[0]),), EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
+    _tell_city(world, question)
+    with progress_bar("simulating") as report:
+        found = compare(world, question, report)
+    state, reports = found.campaign, found.reports
+    assert state is not None  # crowdveil is among the methods
+    assert reports is not None
+    _tell_rounds(found, state, reports)
     _step(
-        f"How many to select: to find {WANTED} of {USERS:,} users with {CONFIDENCE:.0%} confidence, "
-        f"each is selected with chance β = {beta:.4f}."
+        f"Compared, {SEEDS} times with other dice. Coverage: the share of the {len(world.split.test)} test weeks in "
+        "which who was chosen came to the target."
     )
-    policy, certificate = _make(city, beta)
-    _compare(city, policy, certificate)
-    _simulate(city, policy, certificate, np.random.default_rng(number))
-    _write(out, city, policy)
+    show_rows("Coverage and privacy", HEADER, rows(found.records))
+    _write(out, found, state)
     typer.echo(f"Done in {perf_counter() - started:.1f} s.")
+
+
+def demo_world(seed: int) -> World:
+    """The synthetic city, cut and profiled."""
+    with working("making a synthetic city"):
+        visits = synthetic_visits(np.random.default_rng(seed), users=CITY_USERS, weeks=CITY_WEEKS)
+        periods, split = cut_periods(visits)
+        return own_world("synthetic-city", "A synthetic city", visits, lay_grid(visits), periods, split)
 
 
 def _step(text: str) -> None:
     typer.echo(f"* {text}")
 
 
-def _tell_city(city: City) -> None:
-    area, prior = city.area, city.prior
-    empty = int((prior == 0).sum())
+def _tell_city(world: World, question: Question) -> None:
+    counts, area = world.counts, world.area
+    assert isinstance(area, Grid)
     _step(
-        f"A synthetic city: {area.columns} x {area.rows} cells of {area.cell_m / 1000:g} km, "
-        f"{empty} of them river or park where nobody stays; "
-        f"to cover: cells {', '.join(map(str, city.targets))}, "
-        f"where {prior[city.targets].sum():.1%} of the people are."
+        f"A synthetic city: {world.visits_read:,} visits of {counts.users:,} users in {len(counts.periods)} weeks; "
+        f"{len(area)} cells of {area.cell_m / 1000:g} km. To cover: the busiest, {name_targets(question.targets)}."
+    )
+    _step(
+        f"Profiles: from {len(world.split.train)} weeks, half-life {world.half_life.half_life_periods:g} weeks. "
+        f"{question.reporters(world)} users have a place where they are with probability above {question.delta:g} in "
+        "a week; they report one, the others say that they have none."
     )
     _step(f"Privacy: ε = ln 4 per km: {in_plain_words(EPSILON_PER_KM)}.")
 
 
-def _make(city: City, beta: float) -> tuple[Policy, Certificate]:
-    start = perf_counter()
-    with working("optimising"):
-        policy = optimal_policy(city.area, city.prior, city.targets, epsilon_per_km=EPSILON_PER_KM, beta=beta)
-        made = perf_counter()
-        certificate = certify(policy)
-    if not certificate.ok:
-        raise NotPrivateError(certificate.explain())
+def _tell_rounds(found: Comparison, state: State, reports: Reports) -> None:
+    _step(f"A campaign of {state.plan.rounds} rounds, {found.wanted} people wanted:")
+    header = ["round", "invited", "have no place", "said hit", "quota β", "private from ε per km"]
+    table = []
+    for number, one in enumerate(state.closed, start=1):
+        counts = map(str, (number, one.reports + one.nulls, one.nulls, one.hits))
+        table.append([*counts, f"{one.policy.beta:.2%}", certify(one.policy).smallest_shown])
+    show_rows("Rounds", header, table)
+    chosen = select(state, reports)
+    places = found.question.crowd(found.world, 0).places
+    at_target = int(np.isin(places[chosen.participants], found.question.targets).sum())
     _step(
-        f"The optimal policy, made in {1000 * (made - start):.0f} ms and certified with exact arithmetic in "
-        f"{1000 * (perf_counter() - made):.0f} ms: private from "
-        f"ε = {certificate.smallest_shown} per km on; allowed is {exact(EPSILON_PER_KM)}."
-    )
-    return policy, certificate
-
-
-def _compare(city: City, policy: Policy, certificate: Certificate) -> None:
-    with working("comparing"):
-        given = city.area, city.prior, city.targets
-        laplace = planar_laplace(*given, EPSILON_PER_KM)
-        nothing = identity(*given, EPSILON_PER_KM)
-        matched = optimal_policy(*given, epsilon_per_km=EPSILON_PER_KM, beta=laplace.beta)
-        rows = [
-            _row("optimal (crowdveil)", policy, certificate),
-            _row("optimal at Laplace's share", matched, certify(matched)),
-            _row("planar Laplace", laplace, certify(laplace)),
-            _row("no obfuscation", nothing, certify(nothing)),
-        ]
-        at_any_beta = lemma5_bound(*given, epsilon_per_km=EPSILON_PER_KM)
-    _step(
-        "Compared, at the same ε; value = share of the selected who really are at a target. The fewer are selected, "
-        "the higher it can be, so compare at the same share:"
-    )
-    show_rows("Value and privacy", ["mechanism", "value", "selected", "smallest certified ε per km"], rows)
-    at_this_beta = float(policy.provenance["upper_bound"])
-    typer.echo(f"  No private policy exceeds {percent_up(at_this_beta)} at this β (proved while optimising)")
-    typer.echo(f"  or {percent_up(at_any_beta)} at any β (Lemma 5, corrected).")
-
-
-def _row(name: str, policy: Policy, certificate: Certificate) -> list[str]:
-    return [name, f"{policy.value:.2%}", f"{policy.beta:.2%}", certificate.smallest_shown]
-
-
-def _simulate(city: City, policy: Policy, certificate: Certificate, generator: np.random.Generator) -> None:
-    with working("simulating"):
-        cells = generator.choice(len(city.area), size=SIMULATED, p=city.prior)
-        start = perf_counter()
-        selected = draw_many(policy, cells, certificate, generator) == policy.selecting[0]
-        seconds = perf_counter() - start
-    share, at_target = float(selected.mean()), float(np.isin(cells[selected], city.targets).mean())
-    _step(
-        f"{SIMULATED:,} simulated reports, drawn in {1000 * seconds:.0f} ms: {share:.4%} selected, "
-        f"{_verdict(share, policy.beta, SIMULATED)} β = {policy.beta:.4%}; "
-        f"of them {at_target:.3%} at a target, "
-        f"{_verdict(at_target, policy.value, int(selected.sum()))} {policy.value:.3%}."
+        f"Chosen: {len(chosen)} people, {chosen.hits} of whom said hit. {at_target} have their place at the target, "
+        f"{float(chosen.chances.sum()):.1f} were expected by what the reports told."
     )
 
 
-def _verdict(share: float, chance: float, trials: int) -> str:
-    """Compare a simulated share with the chance it should show, in standard errors."""
-    errors = abs(share - chance) / math.sqrt(chance * (1 - chance) / trials)
-    return f"{errors:.1f} standard errors from" if errors <= 4 else f"SUSPICIOUS, {errors:.1f} standard errors from"
-
-
-def _write(out: Path, city: City, policy: Policy) -> None:
-    write_whole(out / "area.json", city.area.save)
-    write_whole(out / "prior.csv", lambda path: path.write_text(_prior_csv(city.prior), encoding="utf-8"))
-    sizes = [write_whole(out / f"policy.{suffix}", policy.save) for suffix in ("json", "cvp")]
+def _write(out: Path, found: Comparison, state: State) -> None:
+    policy = state.policies[-1]
+    write_whole(out / "area.json", found.world.area.save)
+    write_whole(out / "prior.csv", lambda path: path.write_text(_prior_csv(state.prior), encoding="utf-8"))
+    sizes = {name: write_whole(out / name, policy.save) for name in ("policy.json", "policy.cvp")}
     draw_picture(policy, out / "policy.png")
+    written = write_files(out, found, facts(found))
+    told = ", ".join(f"{name} ({in_bytes(size)})" for name, size in sizes.items())
     _step(
-        f"Written: {out / 'area.json'}, {out / 'prior.csv'}, {out / 'policy.json'} ({in_bytes(sizes[0])}), "
-        f"{out / 'policy.cvp'} ({in_bytes(sizes[1])}) and the picture {out / 'policy.png'}."
+        f"Written to {out}: the last round's policy, {told} and policy.png; what was learnt of where people are, "
+        f"prior.csv; area.json; {', '.join(written)}."
     )
-    _step(f"Next: crowdveil certify {out / 'policy.json'}; crowdveil draw {out / 'policy.json'} --cell 17")
+    _step(f"Look at {out / 'report.html'}; then crowdveil certify {out / 'policy.json'}")
 
 
 def _prior_csv(prior: FloatArray) -> str:

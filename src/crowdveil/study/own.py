@@ -1,0 +1,106 @@
+"""A world from anyone's traces: a grid laid over them, periods from their first day on, the half-life they suggest."""
+
+from __future__ import annotations
+
+import math
+from datetime import date, timedelta
+
+import numpy as np
+
+from crowdveil.area import Area, Grid
+from crowdveil.arrays import FloatArray
+from crowdveil.errors import InputError
+from crowdveil.profile import Counts, HalfLifeChoice, Periods, Split, choose_half_life, count_visits
+from crowdveil.profile.periods import DAY_S, MAX_PERIODS
+from crowdveil.profile.profile import check_delta
+from crowdveil.study.worlds import World
+from crowdveil.traces import Visits
+
+OUTERMOST = 0.01
+"""Share of the visits that may lie beyond each edge of the grid: a holiday abroad should not stretch it."""
+EDGE_DEGREES = 1e-5
+"""A metre, so that visits at the edge lie inside and visits at one place have a box."""
+VALIDATION = 5
+"""Training periods that choose the half-life, at most; never more than a quarter of them."""
+EPOCH = date(1970, 1, 1)
+
+
+def lay_grid(visits: Visits, cell_km: float = 1.0) -> Grid:
+    """Squares over the box that holds the middle 98 % of the visits, along each axis; only those with any visit."""
+    # Longitudes are counted from the middle of the crowd, so that the antimeridian is a place like any other.
+    turns = np.exp(1j * np.radians(visits.longitude))
+    middle = float(np.degrees(np.angle(turns.mean())))
+    south, north = _middle_of(visits.latitude)
+    west, east = (_wrapped(side + middle) for side in _middle_of((visits.longitude - middle + 180) % 360 - 180))
+    try:
+        grid = Grid.from_bounds(max(south, -90.0), west, min(north, 90.0), east, cell_km=cell_km)
+    except InputError as error:
+        if error.field == "cell_km":
+            raise
+        where = f"visits from {south:.2f} to {north:.2f} N and {west:.2f} to {east:.2f} E"
+        raise InputError("data", where, "lie too far apart for one grid; name an area") from None
+    cells = grid.locate(visits.latitude, visits.longitude)
+    there = np.unique(cells[cells >= 0])
+    if len(there) < 2:
+        raise InputError("cell_km", cell_km, "all visits lie in one cell; make cells smaller, or name an area")
+    return grid.subset(there)
+
+
+def cut_periods(
+    visits: Visits,
+    *,
+    days: int = 7,
+    weekdays_only: bool = False,
+    start: date | None = None,
+    train: int | None = None,
+    test: int | None = None,
+) -> tuple[Periods, Split]:
+    """The full periods from a date on, the first local one unless given; the last tenth tests unless told otherwise."""
+    local_day = visits.local_s // DAY_S
+    last = EPOCH + timedelta(days=int(local_day.max()))
+    first = start or EPOCH + timedelta(days=int(local_day.min()))
+    while start is None and weekdays_only and days == 1 and first.weekday() >= 5:
+        first += timedelta(days=1)
+    if days == 7:
+        full = ((last - first).days + 1) // 7
+    else:
+        full = int(Periods(first, MAX_PERIODS, days, weekdays_only).number(visits.local_s).max()) + 1
+    if full < 2:
+        what = f"{max(full, 0)} full {'week' if days == 7 else 'day'}{'s' * (full < 1)} from {first} to {last}"
+        raise InputError("periods", what, "should be at least 2: one to learn from, one to test on")
+    testing = max(1, round(full / 10)) if test is None else test
+    if train is None and testing >= full:
+        raise InputError("test", testing, f"should leave a period to learn from: at most {full - 1} of {full}")
+    split = Periods(first, full, days, weekdays_only).split(full - testing if train is None else train, testing)
+    return Periods(first, split.test.stop, days, weekdays_only), split
+
+
+def own_world(
+    name: str, title: str, visits: Visits, area: Area, periods: Periods, split: Split, delta: float = 0.7
+) -> World:
+    """Count and profile; the half-life is infinite, and has no scores, where the training can choose none."""
+    check_delta(delta)
+    counts = count_visits(visits, area, periods)
+    kept = int(counts.visits.sum())
+    if kept == 0:
+        why = ", ".join(f"{reason}: {number:,}" for reason, number in counts.left_out.items())
+        raise InputError("data", f"{len(visits):,} visits", f"none lies in the area and the periods ({why})")
+    chosen = _half_life(counts, split, delta)
+    return World(name, title, area, counts, split, chosen, len(visits), len(visits) - kept)
+
+
+def _half_life(counts: Counts, split: Split, delta: float) -> HalfLifeChoice:
+    validation = max(1, min(VALIDATION, round(len(split.train) / 4)))
+    try:
+        return choose_half_life(counts, split.train, validation=validation, delta=delta)
+    except InputError:  # too short a training, no visit at its end, or no frequent place: a profile may still have one
+        return HalfLifeChoice(math.inf, (), split.train, range(0))
+
+
+def _middle_of(degrees: FloatArray) -> tuple[float, float]:
+    low, high = np.quantile(degrees, [OUTERMOST, 1 - OUTERMOST]).tolist()
+    return low - EDGE_DEGREES, high + EDGE_DEGREES
+
+
+def _wrapped(longitude: float) -> float:
+    return (longitude + 180) % 360 - 180
