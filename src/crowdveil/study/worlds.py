@@ -5,7 +5,8 @@
     tower-city      call logs by tower, weekdays: 9 and 1; synthetic unless a file is given; stands for D4D (Abidjan)
 
 The paper tells neither its box nor the origin of its grid, and shifting the grid moves what is found, so squares come
-in several positions: `OFFSETS_M`. Only cells with any visit are kept; towers have one position.
+in several positions: the first begins at the south-west corner of the box, the others are shifted by `OFFSETS_M`. Only
+cells with any visit are kept; towers have one position.
 """
 
 from __future__ import annotations
@@ -134,11 +135,12 @@ def _visits(source: Source) -> Visits:
     return read_calls(source.data, source.towers)
 
 
-def _squares(box: Grid, visits: Visits, offset: int) -> Grid:
-    """The box's squares, shifted, that have any visit."""
+def _squares(south: float, west: float, north: float, east: float, visits: Visits, offset: int) -> Grid:
+    """The squares of a box, shifted, that have any visit."""
+    box = Grid.from_bounds(south, west, north, east)
+    x_m, y_m = (round(float(metres)) + box.cell_m // 2 for metres in box.origin.to_metres(south, west))
     east_m, north_m = OFFSETS_M[offset]
-    first = (box.first_centre_m[0] + east_m, box.first_centre_m[1] + north_m)
-    shifted = Grid.build(box.origin, box.cell_m, box.rows, box.columns, first)
+    shifted = Grid.build(box.origin, box.cell_m, box.rows, box.columns, (x_m + east_m, y_m + north_m))
     cells = shifted.locate(visits.latitude, visits.longitude)
     inside = np.unique(cells[cells >= 0])
     if len(inside) < 2:
@@ -156,13 +158,13 @@ def _world(source: Source, title: str, area: Area, visits: Visits, periods: Peri
 
 def _new_york(source: Source, offset: int) -> World:
     visits = _visits(source)
-    area = _squares(Grid.from_bounds(40.65, -74.03, 40.82, -73.90), visits, offset)
+    area = _squares(40.65, -74.03, 40.82, -73.90, visits, offset)
     return _world(source, "New York, Foursquare check-ins", area, visits, Periods(date(2012, 4, 3), 45), 40)
 
 
 def _san_francisco(source: Source, offset: int) -> World:
     visits = _visits(source)
-    area = _squares(Grid.from_bounds(37.70, -122.52, 37.82, -122.36), visits, offset)
+    area = _squares(37.70, -122.52, 37.82, -122.36, visits, offset)
     periods = Periods(date(2008, 5, 19), 17, days=1, weekdays_only=True)
     return _world(source, "San Francisco, taxi cabs", area, visits, periods, 13)
 
