@@ -1,6 +1,7 @@
 # crowdveil: `make` alone lists what there is. Needs python3 (3.11 or later), its venv module, make and git.
 
 PYTHON ?= python3
+TRACES ?= ../shared/data
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
@@ -12,7 +13,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--upgrade
 
-.PHONY: help demo test lint bench docs lock clean
+.PHONY: help demo test lint study bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,6 +34,19 @@ lint: $(READY) ## check style and types
 	@$(BIN)/ruff format --check .
 	@echo "== lint: mypy, strict"
 	@$(BIN)/mypy
+
+study: $(READY) ## repeat the paper's experiments, quickly, on the traces in TRACES (../shared/data), in study/
+	@echo "== study: tower-city, synthetic"
+	@$(BIN)/crowdveil study tower-city --quick --out study/tower-city
+	@for one in new-york:dataset_TSMC2014_NYC.txt.xz san-francisco:cabspotting_5min.csv.xz; do \
+		name=$${one%%:*}; file=$(TRACES)/$${one#*:}; \
+		if [ -e "$$file" ]; then \
+			echo "== study: $$name"; \
+			$(BIN)/crowdveil study $$name --quick --data "$$file" --out study/$$name || exit 1; \
+		else \
+			echo "== study: $$name left out: its traces are not at $$file (set TRACES=...)"; \
+		fi; \
+	done
 
 bench: $(BENCH_READY) ## measure speed and memory side by side with the peers
 	@echo "== bench: side by side with the peers"
@@ -68,7 +82,7 @@ lock: $(READY) ## pin every dependency again, with hashes
 	@wc -l requirements*.lock
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) site demo dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments: made once, made again when their lock changes --------------------------------------------
