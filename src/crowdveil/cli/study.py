@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.cli.console import note, progress_bar, show_rows
+from crowdveil.cli.console import note, progress_bar, show_rows, working
 from crowdveil.cli.options import read_whole
 from crowdveil.errors import InputError
 
@@ -53,7 +53,7 @@ def run(
     """
     # The figures need a while to load, which the other verbs should not wait for.
     from crowdveil.study.study import run_study
-    from crowdveil.study.worlds import Source
+    from crowdveil.study.worlds import Source, open_world
 
     started = perf_counter()
     processes = None if workers is None else read_whole("workers", workers)
@@ -65,7 +65,9 @@ def run(
         if path is not None and not path.exists():
             raise InputError(option, str(path), "there is no such file")
     source = Source(name.value, None if data is None else str(data), None if towers is None else str(towers))
-    with progress_bar(f"{name.value}") as report:
+    with working("reading the traces"):
+        open_world(source)
+    with progress_bar(name.value) as report:
         study = run_study(source, out, quick=quick, progress=report, step=note, workers=processes)
     show_rows("Claims", ["verdict", "claim"], [[claim.verdict, claim.text] for claim in study.claims])
     typer.echo(

@@ -78,7 +78,6 @@ def run_study(
     effort = QUICK if quick else FULL
     figures = OF_STUDY[source.name]
     folder.mkdir(parents=True, exist_ok=True)
-    step("reading the traces")
     world = open_world(source)
     simulated = [figure for figure in figures if isinstance(figure, Simulated)]
     cases = [figure.cases(source, effort) for figure in simulated]
