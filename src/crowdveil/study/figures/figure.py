@@ -64,14 +64,14 @@ class Effort:
 
 
 QUICK = Effort(
-    seeds=5,
-    draws=4,
+    seeds=4,
+    draws=3,
     draw_seeds=1,
     offsets=1,
     densest_seeds=1,
-    divergence_seeds=3,
-    group_counts=(1, 3, 6),
-    repeats=3,
+    divergence_seeds=2,
+    group_counts=(1, 6),
+    repeats=1,
 )
 FULL = Effort(
     seeds=80,
