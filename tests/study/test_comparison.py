@@ -11,7 +11,7 @@ import pytest
 
 from crowdveil.errors import InputError
 from crowdveil.prior import divergence
-from crowdveil.study.comparison import CAMPAIGNS, Comparison, Question, compare, facts, rehearse, rows, warnings
+from crowdveil.study.comparison import CAMPAIGNS, Comparison, Question, compare, facts, rows, warnings
 from crowdveil.study.comparison_report import claims
 from crowdveil.study.own import cut_periods, lay_grid, own_world
 from crowdveil.study.records import write_records
@@ -56,10 +56,11 @@ def test_private_methods_are_certified_below_epsilon_and_naming_the_place_is_not
 
 
 @pytest.mark.parametrize("method", CAMPAIGNS)
-def test_a_rehearsed_campaign_is_the_simulated_one(method: Method) -> None:
+def test_an_outcome_carries_the_campaign_it_came_from(method: Method) -> None:
     crowd = QUESTION.crowd(WORLD, 2)
-    state, reports = rehearse(crowd, method, 2)
     outcome = simulate(crowd, method, 2)
+    assert outcome.campaign is not None
+    state, reports = outcome.campaign
     assert divergence(crowd.prior(), state.prior) == outcome.divergence[-1]
     assert len(reports) == outcome.reports
     assert len(state.closed) == outcome.policies
@@ -67,8 +68,9 @@ def test_a_rehearsed_campaign_is_the_simulated_one(method: Method) -> None:
 
 def test_the_campaign_on_the_maps_is_the_first_seeds(found: Comparison) -> None:
     assert found.campaign is not None
-    state, _ = rehearse(QUESTION.crowd(WORLD, 0), "crowdveil", 0)
-    assert found.campaign.policies == state.policies
+    outcome = simulate(QUESTION.crowd(WORLD, 0), "crowdveil", 0)
+    assert outcome.campaign is not None
+    assert found.campaign.policies == outcome.campaign[0].policies
     assert compare(WORLD, replace(QUESTION, methods=("none",))).campaign is None
 
 

@@ -13,10 +13,10 @@ from typing import get_args
 
 import numpy as np
 
-from crowdveil.campaign import Plan, State
+from crowdveil.campaign import State
 from crowdveil.certify import certify
 from crowdveil.errors import InputError
-from crowdveil.place import NULL, Rule
+from crowdveil.place import Rule
 from crowdveil.policy.laplace import planar_laplace
 from crowdveil.policy.policy import check_epsilon, check_targets
 from crowdveil.policy.tables import MAX_CELLS
@@ -24,7 +24,7 @@ from crowdveil.profile.profile import check_delta
 from crowdveil.selection import Reports
 from crowdveil.study.cases import PLACES_STREAM
 from crowdveil.study.records import Record, interval
-from crowdveil.study.simulation import METHODS, SHARE_WANTED, Crowd, Method, covered, play, simulate
+from crowdveil.study.simulation import METHODS, SHARE_WANTED, Crowd, Method, covered, simulate
 from crowdveil.study.worlds import PROFILES, World
 from crowdveil.words import exact, in_plain_words, rounded_up_below
 
@@ -138,6 +138,7 @@ def compare(world: World, question: Question, progress: Progress | None = None) 
     coverage: dict[Method, list[float]] = {method: [] for method in question.methods}
     selected: dict[Method, list[float]] = {method: [] for method in question.methods}
     policies = dict.fromkeys(question.methods, 0)
+    campaigns: dict[Method, tuple[State, Reports]] = {}
     wanted = reports = 0
     for seed in range(question.seeds):
         crowd = question.crowd(world, seed)
@@ -147,10 +148,10 @@ def compare(world: World, question: Question, progress: Progress | None = None) 
             coverage[method].append(covered(outcome.selected, share))
             selected[method].append(len(outcome.selected) / outcome.wanted)
             policies[method] += outcome.policies
+            if seed == 0 and outcome.campaign is not None:
+                campaigns[method] = outcome.campaign
             if progress is not None:
                 progress(seed * len(question.methods) + number + 1, question.seeds * len(question.methods))
-    first = question.crowd(world, 0)
-    campaigns = {method: rehearse(first, method, 0) for method in CAMPAIGNS if method in question.methods}
     records = []
     for method in question.methods:
         mean, low, high = interval(coverage[method], most=1.0)
@@ -178,34 +179,12 @@ def compare(world: World, question: Question, progress: Progress | None = None) 
                     "reports": reports,
                     "wanted": wanted,
                     "policies": policies[method],
-                    "private_from_epsilon_per_km": _private_from(first, method, state),
+                    "private_from_epsilon_per_km": _private_from(question.crowd(world, 0), method, state),
                 },
             )
         )
-    shown = next(iter(campaigns.values()), (None, None))
+    shown = next((campaigns[method] for method in CAMPAIGNS if method in campaigns), (None, None))
     return Comparison(world, question, records, coverage, wanted, sum(policies.values()), *shown)
-
-
-def rehearse(crowd: Crowd, method: Method, seed: int) -> tuple[State, Reports]:
-    """The campaign that `simulate` runs under a seed, with its rounds; for one of `CAMPAIGNS`."""
-    known = method in ("algorithm-1", "crowdveil-known")
-    order = np.random.default_rng([seed, 0]).permutation(len(crowd.places))
-    users = order if method == "crowdveil" else order[crowd.places[order] != NULL]
-    plan = Plan(
-        area=crowd.area,
-        targets=crowd.targets,
-        epsilon_per_km=crowd.epsilon_per_km,
-        users=len(users),
-        wanted=crowd.wanted,
-        rounds=1 if known else crowd.rounds,
-        confidence=crowd.confidence,
-        way="crowdveil" if method.startswith("crowdveil") else "algorithm-2",
-        start=crowd.prior() if known else None,
-        seed=seed,
-    )
-    draws = np.random.default_rng([seed, 1 + METHODS.index(method)])
-    state, reports, _ = play(plan, users, crowd.places, draws)
-    return state, reports
 
 
 def _private_from(crowd: Crowd, method: Method, state: State | None) -> float | None:

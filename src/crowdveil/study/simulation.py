@@ -94,6 +94,8 @@ class Outcome:
     """How many sent a symbol or, without obfuscation, their place."""
     policies: int = 0
     """How many different policies were certified and drawn from."""
+    campaign: tuple[State, Reports] | None = None
+    """The finished campaign and what was sent in it, where the method runs one."""
 
 
 def wanted_of(reporters: int, share: float = SHARE_WANTED) -> int:
@@ -186,7 +188,8 @@ def _campaign(way: Way, *, known: bool, everyone: bool) -> Callable[[_Turn], Out
         )
         state, reports, learnt = play(plan, users, crowd.places, turn.draws, crowd.prior())
         chosen = select(state, reports)
-        return Outcome(chosen.participants, crowd.wanted, learnt, len(reports), len(state.closed))
+        played = (state, reports)
+        return Outcome(chosen.participants, crowd.wanted, learnt, len(reports), len(state.closed), played)
 
     return run
 
