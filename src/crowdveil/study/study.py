@@ -119,8 +119,8 @@ def _write(
     places = world.places(*PAPER, 0.7, (0,), np.random.default_rng(0))
     reported = np.bincount(places[places != NULL], minlength=len(world.area)) / max(1, int((places != NULL).sum()))
     target = (int(world.densest[0]),)
-    title = "Where people report from"
-    drawn = map_of_cells(world.area, reported, target, title, "share of the reported places")
+    title = "Where people report from, and the dense target"
+    drawn = map_of_cells(world.area, reported, target, title, "share", percent=True)
     maps = [MapPart(title, save(drawn, folder, "map"))]
     data = " --data FILE" * (source.data is not None)
     command = f"crowdveil study {source.name}{data} --out FOLDER{' --quick' * quick}"
