@@ -3,7 +3,10 @@
     CrowdveilError            the caller can mend this; the command line prints it and exits with 2
     ├── InputError            a value given to the library: names the field, the value and what would be right
     ├── FileFormatError       a file that is truncated, altered or not one of ours
-    └── NotPrivateError       a report was asked from a policy that no certificate vouches for
+    ├── NotPrivateError       a report was asked from a policy that no certificate vouches for
+    ├── Refusal               a device, or the server it asked, will not go on with a campaign, and why
+    ├── NoAnswerError         the server could not be reached; trying again later is safe
+    └── StoreError            the database cannot be opened, or cannot store at the moment; nothing was stored
 
 Each is a ValueError, so that callers who know nothing of this tree catch it too.
 """
@@ -25,6 +28,7 @@ class InputError(CrowdveilError):
         super().__init__(f"{field} = {shown}: {expected}")
         self.field = field
         self.value = value
+        self.shown = shown
         self.expected = expected
 
 
@@ -34,3 +38,15 @@ class FileFormatError(CrowdveilError):
 
 class NotPrivateError(CrowdveilError):
     """A draw from a policy without a valid certificate was refused."""
+
+
+class Refusal(CrowdveilError):  # noqa: N818 (a decision, not a mishap)
+    """A campaign was declined, by the device's own caps, its user, or the server."""
+
+
+class NoAnswerError(CrowdveilError):
+    """No answer came, or none that can be understood; what was drawn is kept and will be sent again unchanged."""
+
+
+class StoreError(CrowdveilError):
+    """The database refused; nothing of what was asked is stored, and the same may be asked again."""

@@ -1,0 +1,151 @@
+"""The line to the server: every request a device makes, and how it tries again.
+
+A request is repeated, byte for byte, when no answer came, when the server was busy or failed (429, 5xx), and when what
+answered does not speak this protocol (a portal of a hotel). Waits double, with full jitter, so that a thousand devices
+do not return at once; they depend on the number of the attempt and on dice alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from secrets import SystemRandom
+from typing import TypeVar
+from urllib.parse import quote
+
+from crowdveil.client.transport import Reply, Request, Transport
+from crowdveil.errors import CrowdveilError, InputError, NoAnswerError, Refusal
+from crowdveil.policy.policy import Policy
+from crowdveil.wire import (
+    POLICY_MEDIA_TYPE,
+    PROTOCOL,
+    CampaignInfo,
+    Enrolment,
+    ParticipantStatus,
+    Problem,
+    Receipt,
+    Seat,
+    Upload,
+    secret_digest,
+)
+
+JSON = "application/json"
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often, and how long, a device tries."""
+
+    attempts: int = 8
+    first_wait_s: float = 0.5
+    longest_wait_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise InputError("attempts", self.attempts, "should be at least 1")
+
+    def wait_s(self, attempt: int, asked_s: float, dice: float) -> float:
+        """Seconds before the next attempt: up to twice as long each time, and as long as the server asked."""
+        most = min(self.longest_wait_s, self.first_wait_s * 2.0 ** min(attempt, 60))
+        return min(self.longest_wait_s, asked_s + dice * most)
+
+
+class Declined(Refusal):
+    """The server refused for good, in the words of its problem document."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(f"the server refused ({problem.kind}): {problem.detail}")
+        self.problem = problem
+
+
+class Line:
+    """The requests of one device, over any transport."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        patience: Patience,
+        sleep: Callable[[float], None],
+    ) -> None:
+        self._transport = transport
+        self._patience = patience
+        self._sleep = sleep
+        self._dice = SystemRandom()
+
+    def campaign(self, campaign: str) -> CampaignInfo:
+        """What is announced to everyone."""
+        return self._ask(_get(_path(campaign)), CampaignInfo.from_bytes)
+
+    def policy(self, campaign: str, number: int) -> Policy:
+        """The policy of a round."""
+        return self._ask(_get(_path(campaign, f"/rounds/{number}/policy"), POLICY_MEDIA_TYPE), Policy.from_bytes)
+
+    def enrol(self, campaign: str, secret: str, invite: str | None) -> Seat:
+        """A seat, the same one for the same secret."""
+        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
+        request = Request("POST", _path(campaign, "/seats"), {"accept": JSON, "content-type": JSON}, body)
+        return self._ask(request, Seat.from_bytes)
+
+    def report(self, campaign: str, secret: str, upload: Upload) -> Receipt:
+        """Send the one report; as often as it takes, always the same bytes."""
+        headers = {"accept": JSON, "content-type": JSON, "authorization": f"Bearer {secret}"}
+        request = Request("PUT", _path(campaign, "/report"), headers, upload.to_bytes())
+        return self._ask(request, Receipt.from_bytes)
+
+    def status(self, campaign: str, secret: str) -> ParticipantStatus:
+        """How this device stands."""
+        headers = {"accept": JSON, "authorization": f"Bearer {secret}"}
+        return self._ask(Request("GET", _path(campaign, "/status"), headers), ParticipantStatus.from_bytes)
+
+    def _ask(self, request: Request, read: Callable[[bytes], Answer]) -> Answer:
+        reason = ""
+        for attempt in range(self._patience.attempts):
+            asked_s = 0.0
+            try:
+                reply = self._transport.send(request)
+            except NoAnswerError as error:
+                reason = str(error)
+            else:
+                if 200 <= reply.status < 300:
+                    return _read(request, reply, read)
+                reason, asked_s = _busy(reply), _retry_after_s(reply)
+            if attempt + 1 < self._patience.attempts:
+                self._sleep(self._patience.wait_s(attempt, asked_s, self._dice.random()))
+        raise NoAnswerError(
+            f"{request.method} {request.path}: {reason} (after {self._patience.attempts} attempts). "
+            "Join again later: what was drawn is kept, and sent unchanged"
+        )
+
+
+def _path(campaign: str, rest: str = "") -> str:
+    return f"/v1/campaigns/{quote(campaign, safe='')}{rest}"
+
+
+def _get(path: str, accept: str = JSON) -> Request:
+    return Request("GET", path, {"accept": accept})
+
+
+def _read(request: Request, reply: Reply, read: Callable[[bytes], Answer]) -> Answer:
+    try:
+        return read(reply.body)
+    except CrowdveilError as error:
+        raise Refusal(f"{request.method} {request.path}: the answer makes no sense: {error}") from None
+
+
+def _busy(reply: Reply) -> str:
+    """Why to try again; a refusal of the server's own is raised instead."""
+    try:
+        problem = Problem.from_bytes(reply.body)
+    except InputError:
+        return f"status {reply.status} without a problem document; is this the right server?"
+    if problem.status != reply.status:
+        return f"status {reply.status} with a problem document for {problem.status}"
+    if reply.status < 500 and reply.status != 429:
+        raise Declined(problem)
+    return f"{problem.title} ({problem.detail})"
+
+
+def _retry_after_s(reply: Reply) -> float:
+    text = reply.headers.get("retry-after", "")
+    return float(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0.0

@@ -1,0 +1,87 @@
+"""What the server keeps: a row per participant to select from, counts per symbol to learn from, and nothing else.
+
+One schema on SQLite (a file) and PostgreSQL. What must never happen is forbidden by the database itself (constraints
+and triggers, `migrations/`), not by the code path:
+
+- one report for each participant and campaign; it is never changed, and never taken back
+- a report belongs to the open round of its participant's seat, and is a symbol of that round's policy
+- a closed round's counts add up to its reports, and it is never changed
+- one round of a campaign at a time; one seat for each secret, and for each invite
+
+    with open_store("sqlite:////var/lib/crowdveil/crowdveil.sqlite") as store:
+        create_campaign(store, "coffee", plan_json, offer="A free coffee", seed=7, created=now)
+        set_state(store, "coffee", "open")
+        open_round(store, "coffee", 0, policy, size=100)
+        seat = enrol(store, "coffee", secret_hash)
+        outcomes = add_reports(store, [Report("coffee", seat.participant, seat.round, seat.policy_hash, 17, digest)])
+        round = close_round(store, "coffee", 0)
+
+Every function is one transaction: when it returns, all of it is on disk; when it raises `StoreError`, none of it is.
+All may be called from any thread and from several processes at once. Neither arrival times nor addresses are kept.
+"""
+
+from crowdveil.store.campaigns import (
+    Campaign,
+    CampaignState,
+    add_operator,
+    create_campaign,
+    get_campaign,
+    list_campaigns,
+    operators,
+    set_state,
+)
+from crowdveil.store.database import Store, open_store
+from crowdveil.store.participants import NoSeat, Request, Seat, add_invites, enrol, enrol_many, seat_of
+from crowdveil.store.reports import NULL, Outcome, Report, Rows, add_reports, reports_of, rows_of
+from crowdveil.store.rounds import (
+    Progress,
+    RoundRow,
+    claim_round,
+    close_round,
+    closed_rounds,
+    open_round,
+    policy_bytes,
+    progress,
+    rounds_of,
+)
+from crowdveil.store.selections import Standing, save_selection, selection_of, standing
+
+__all__ = [
+    "NULL",
+    "Campaign",
+    "CampaignState",
+    "NoSeat",
+    "Outcome",
+    "Progress",
+    "Report",
+    "Request",
+    "RoundRow",
+    "Rows",
+    "Seat",
+    "Standing",
+    "Store",
+    "add_invites",
+    "add_operator",
+    "add_reports",
+    "claim_round",
+    "close_round",
+    "closed_rounds",
+    "create_campaign",
+    "enrol",
+    "enrol_many",
+    "get_campaign",
+    "list_campaigns",
+    "open_round",
+    "open_store",
+    "operators",
+    "policy_bytes",
+    "progress",
+    "reports_of",
+    "rounds_of",
+    "rows_of",
+    "save_selection",
+    "seat_of",
+    "selection_of",
+    "set_state",
+    "standing",
+]

@@ -1,0 +1,234 @@
+"""The first schema: tables, and the triggers that keep their promises.
+
+A migration is never edited once it is released, so it names every column itself instead of asking `schema`.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+
+
+def upgrade() -> None:
+    """Make everything."""
+    _tables()
+    if op.get_bind().dialect.name == "sqlite":
+        _sqlite_triggers()
+    else:
+        _postgresql_triggers()
+
+
+def _tables() -> None:
+    op.create_table(
+        "operators",
+        sa.Column("name", sa.String(200), nullable=False),
+        sa.Column("token_hash", sa.String(64), nullable=False),
+        sa.PrimaryKeyConstraint("name", name="operators_pk"),
+        sa.UniqueConstraint("token_hash", name="operators_token_once"),
+    )
+    op.create_table(
+        "campaigns",
+        sa.Column("id", sa.String(63), nullable=False),
+        sa.Column("plan", sa.Text, nullable=False),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("enrolment", sa.String(16), nullable=False),
+        sa.Column("offer", sa.Text, nullable=False),
+        sa.Column("seed", sa.BigInteger, nullable=False),
+        sa.Column("created", sa.BigInteger, nullable=False),
+        sa.Column("hits", sa.Integer),
+        sa.Column("short", sa.Integer),
+        sa.PrimaryKeyConstraint("id", name="campaigns_pk"),
+        sa.CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
+        sa.CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),
+        sa.CheckConstraint(
+            "(state = 'finished') = (hits IS NOT NULL) AND (hits IS NULL) = (short IS NULL)", name="campaigns_finished"
+        ),
+    )
+    op.create_table(
+        "rounds",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("state", sa.String(16), nullable=False),
+        sa.Column("claimed_until", sa.BigInteger),
+        sa.Column("policy", sa.LargeBinary),
+        sa.Column("policy_hash", sa.String(64)),
+        sa.Column("symbols", sa.Integer),
+        sa.Column("size", sa.Integer),
+        sa.Column("deadline", sa.BigInteger),
+        sa.Column("first_participant", sa.Integer),
+        sa.Column("counts", sa.Text),
+        sa.Column("nulls", sa.Integer),
+        sa.PrimaryKeyConstraint("campaign", "number", name="rounds_pk"),
+        sa.ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="rounds_campaign"),
+        sa.CheckConstraint("state IN ('opening', 'open', 'closed')", name="rounds_state"),
+        sa.CheckConstraint("number >= 0", name="rounds_number"),
+        sa.CheckConstraint("size > 0", name="rounds_size"),
+        sa.CheckConstraint(
+            "state = 'opening' OR (policy IS NOT NULL AND length(policy_hash) = 64 AND symbols >= 2"
+            " AND first_participant >= 0)",
+            name="rounds_policy",
+        ),
+        sa.CheckConstraint(
+            "(state = 'closed') = (counts IS NOT NULL) AND (counts IS NULL) = (nulls IS NULL)", name="rounds_counts"
+        ),
+    )
+    op.create_index(
+        "rounds_one_at_a_time",
+        "rounds",
+        ["campaign"],
+        unique=True,
+        sqlite_where=sa.text("state <> 'closed'"),
+        postgresql_where=sa.text("state <> 'closed'"),
+    )
+    op.create_table(
+        "invites",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("invite_hash", sa.String(64), nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "invite_hash", name="invites_pk"),
+        sa.ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="invites_campaign"),
+    )
+    op.create_table(
+        "participants",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("secret_hash", sa.String(64), nullable=False),
+        sa.Column("invite_hash", sa.String(64)),
+        sa.Column("round", sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "number", name="participants_pk"),
+        sa.ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="participants_round"),
+        sa.ForeignKeyConstraint(
+            ["campaign", "invite_hash"], ["invites.campaign", "invites.invite_hash"], name="participants_invite"
+        ),
+        sa.UniqueConstraint("secret_hash", "campaign", name="participants_secret_once"),
+        sa.UniqueConstraint("invite_hash", "campaign", name="participants_invite_once"),
+        sa.UniqueConstraint("campaign", "number", "round", name="participants_seat"),
+        sa.CheckConstraint("number >= 0", name="participants_number"),
+        sa.CheckConstraint("length(secret_hash) = 64", name="participants_secret_hash"),
+    )
+    op.create_table(
+        "reports",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("participant", sa.Integer, nullable=False),
+        sa.Column("round", sa.Integer, nullable=False),
+        sa.Column("symbol", sa.Integer),
+        sa.Column("digest", sa.String(64), nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "participant", name="reports_once"),
+        sa.ForeignKeyConstraint(
+            ["campaign", "participant", "round"],
+            ["participants.campaign", "participants.number", "participants.round"],
+            name="reports_seat",
+        ),
+        sa.CheckConstraint("symbol >= 0 AND symbol < 100000000", name="reports_symbol"),
+        sa.CheckConstraint("length(digest) = 64", name="reports_digest"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("reports_by_round", "reports", ["round", "campaign", "symbol"])
+    op.create_table(
+        "refusals",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("round", sa.Integer, nullable=False),
+        sa.Column("reason", sa.String(32), nullable=False),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "round", "reason", name="refusals_pk"),
+        sa.ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="refusals_round"),
+    )
+    op.create_table(
+        "selections",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("rank", sa.Integer, nullable=False),
+        sa.Column("participant", sa.Integer, nullable=False),
+        sa.Column("chance", sa.Double, nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "rank", name="selections_pk"),
+        sa.ForeignKeyConstraint(
+            ["campaign", "participant"], ["reports.campaign", "reports.participant"], name="selections_reported"
+        ),
+        sa.UniqueConstraint("participant", "campaign", name="selections_once"),
+        sa.CheckConstraint("rank >= 0", name="selections_rank"),
+    )
+
+
+# --- what a CHECK cannot say ----------------------------------------------------------------------------------
+
+NEEDS_OPEN_ROUND = "a report needs an open round whose policy has its symbol"
+NEVER_CHANGED = "is never changed or taken back"
+COUNTS_FIT = "the counts of a closed round add up to its reports"
+NEEDS_CLOSED = "a selection is made once, when the campaign is closed"
+
+
+def _sqlite_triggers() -> None:
+    op.execute(f"""
+        CREATE TRIGGER reports_open_round BEFORE INSERT ON reports
+        WHEN NOT EXISTS (
+            SELECT 1 FROM rounds WHERE campaign = NEW.campaign AND number = NEW.round AND state = 'open'
+            AND (NEW.symbol IS NULL OR NEW.symbol < symbols))
+        BEGIN SELECT RAISE(ABORT, '{NEEDS_OPEN_ROUND}'); END""")
+    op.execute(f"""
+        CREATE TRIGGER rounds_closed_counts BEFORE UPDATE ON rounds
+        WHEN NEW.state = 'closed' AND (
+            NEW.nulls <> (SELECT count(*) FROM reports
+                          WHERE campaign = NEW.campaign AND round = NEW.number AND symbol IS NULL)
+            OR (SELECT coalesce(sum(value), 0) FROM json_each(NEW.counts))
+               <> (SELECT count(*) FROM reports
+                   WHERE campaign = NEW.campaign AND round = NEW.number AND symbol IS NOT NULL))
+        BEGIN SELECT RAISE(ABORT, '{COUNTS_FIT}'); END""")
+    op.execute(f"""
+        CREATE TRIGGER selections_once_closed BEFORE INSERT ON selections
+        WHEN (SELECT state FROM campaigns WHERE id = NEW.campaign) <> 'closed'
+        BEGIN SELECT RAISE(ABORT, '{NEEDS_CLOSED}'); END""")
+    for table, when in (("reports", ""), ("selections", ""), ("rounds", "WHEN OLD.state = 'closed'")):
+        for verb in ("UPDATE", "DELETE"):
+            op.execute(f"""
+                CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} {when}
+                BEGIN SELECT RAISE(ABORT, 'a row of {table} {NEVER_CHANGED}'); END""")
+
+
+def _postgresql_triggers() -> None:
+    # FOR SHARE: whoever closes the round waits until this report is in, or this report waits and finds it closed.
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_reports_open_round() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM 1 FROM rounds WHERE campaign = NEW.campaign AND number = NEW.round AND state = 'open'
+                AND (NEW.symbol IS NULL OR NEW.symbol < symbols) FOR SHARE;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION '{NEEDS_OPEN_ROUND}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN NEW;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_rounds_closed_counts() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF NEW.nulls <> (SELECT count(*) FROM reports
+                             WHERE campaign = NEW.campaign AND round = NEW.number AND symbol IS NULL)
+               OR (SELECT coalesce(sum(one::bigint), 0) FROM json_array_elements_text(NEW.counts::json) AS one)
+                  <> (SELECT count(*) FROM reports
+                      WHERE campaign = NEW.campaign AND round = NEW.number AND symbol IS NOT NULL) THEN
+                RAISE EXCEPTION '{COUNTS_FIT}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN NEW;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_selections_once_closed() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM 1 FROM campaigns WHERE id = NEW.campaign AND state = 'closed' FOR SHARE;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION '{NEEDS_CLOSED}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN NEW;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_never_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE EXCEPTION 'a row of % {NEVER_CHANGED}', TG_TABLE_NAME
+                USING ERRCODE = 'integrity_constraint_violation';
+        END $$""")
+    for trigger, when in (
+        ("reports_open_round", "BEFORE INSERT ON reports FOR EACH ROW"),
+        ("rounds_closed_counts", "BEFORE UPDATE ON rounds FOR EACH ROW WHEN (NEW.state = 'closed')"),
+        ("selections_once_closed", "BEFORE INSERT ON selections FOR EACH ROW"),
+    ):
+        op.execute(f"CREATE TRIGGER {trigger} {when} EXECUTE FUNCTION crowdveil_{trigger}()")
+    for table, when in (("reports", ""), ("selections", ""), ("rounds", "WHEN (OLD.state = 'closed')")):
+        never = "EXECUTE FUNCTION crowdveil_never_changed()"
+        op.execute(f"CREATE TRIGGER {table}_kept BEFORE UPDATE OR DELETE ON {table} FOR EACH ROW {when} {never}")
+        op.execute(f"CREATE TRIGGER {table}_not_emptied BEFORE TRUNCATE ON {table} FOR EACH STATEMENT {never}")

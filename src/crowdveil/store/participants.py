@@ -1,0 +1,141 @@
+"""Participants: one seat for each secret, in the round that was open when they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from sqlalchemy import Connection, func, insert, select
+
+from crowdveil.errors import InputError
+from crowdveil.store import schema
+from crowdveil.store.campaigns import lock_campaign
+from crowdveil.store.database import Store, parts
+
+_people = schema.participants
+
+NoSeat = Literal["not-found", "wrong-state", "paused", "no-seat", "bad-invite"]
+"""Why there is no seat: no such campaign, not started or over, paused, round full or none open, invite not good."""
+
+
+class Seat(NamedTuple):
+    """Where a participant belongs; it never changes."""
+
+    participant: int
+    round: int
+    policy_hash: str
+
+
+class Request(NamedTuple):
+    """Somebody asks for a seat."""
+
+    campaign: str
+    secret_hash: str
+    invite_hash: str | None = None
+
+
+def add_invites(store: Store, campaign: str, invite_hashes: Iterable[str]) -> None:
+    """Let so many more in; each invite seats one device. Those that are there stay."""
+    rows = [{"campaign": campaign, "invite_hash": one} for one in sorted(set(invite_hashes))]
+    with store.writing() as connection:
+        lock_campaign(connection, campaign)
+        if rows:
+            connection.execute(store.insert(schema.invites).on_conflict_do_nothing(), rows)
+
+
+def enrol(store: Store, campaign: str, secret_hash: str, invite_hash: str | None = None) -> Seat | NoSeat:
+    """A seat in the open round; for a secret that has one, that one."""
+    return enrol_many(store, [Request(campaign, secret_hash, invite_hash)])[0]
+
+
+def enrol_many(store: Store, requests: Sequence[Request]) -> list[Seat | NoSeat]:
+    """Answer many requests, in order, in one transaction: many seats for one wait on the disk."""
+    answers: list[Seat | NoSeat] = ["not-found"] * len(requests)
+    places: dict[str, list[int]] = {}
+    for place, request in enumerate(requests):
+        places.setdefault(request.campaign, []).append(place)
+    with store.writing() as connection:
+        for campaign in sorted(places):  # everyone locks in the same order: nobody waits in a circle
+            mine = [requests[place] for place in places[campaign]]
+            try:
+                found = _enrol(connection, campaign, mine)
+            except InputError:  # no such campaign
+                continue
+            for place, answer in zip(places[campaign], found, strict=True):
+                answers[place] = answer
+    return answers
+
+
+def seat_of(store: Store, campaign: str, secret_hash: str) -> Seat | None:
+    """The seat that belongs to a secret, or None."""
+    with store.reading() as connection:
+        return _seats(connection, campaign, [secret_hash]).get(secret_hash)
+
+
+def _enrol(connection: Connection, campaign: str, requests: list[Request]) -> list[Seat | NoSeat]:
+    row = lock_campaign(connection, campaign)
+    seats = _seats(connection, campaign, [one.secret_hash for one in requests])
+    closed: NoSeat | None = None if row.state == "open" else "paused" if row.state == "paused" else "wrong-state"
+    invites = _unused_invites(connection, campaign, requests) if row.enrolment == "invite" else None
+    rounds = schema.rounds.c
+    current = connection.execute(
+        select(rounds.number, rounds.policy_hash, rounds.size, rounds.first_participant).where(
+            rounds.campaign == campaign, rounds.state == "open"
+        )
+    ).first()
+    last = connection.execute(select(func.max(_people.c.number)).where(_people.c.campaign == campaign)).scalar()
+    following = 0 if last is None else last + 1
+    rows, answers = [], []
+    for one in requests:
+        answer: Seat | NoSeat
+        if one.secret_hash in seats:
+            answer = seats[one.secret_hash]
+        elif closed is not None:
+            answer = closed
+        elif invites is not None and one.invite_hash not in invites:
+            answer = "bad-invite"
+        elif current is None or (current.size is not None and following >= current.first_participant + current.size):
+            answer = "no-seat"
+        else:
+            answer = seats[one.secret_hash] = Seat(following, current.number, current.policy_hash)
+            used = None
+            if invites is not None:
+                used = one.invite_hash
+                invites.discard(str(used))
+            rows.append(
+                {
+                    "campaign": campaign,
+                    "number": following,
+                    "secret_hash": one.secret_hash,
+                    "invite_hash": used,
+                    "round": current.number,
+                }
+            )
+            following += 1
+        answers.append(answer)
+    if rows:
+        connection.execute(insert(_people), rows)
+    return answers
+
+
+def _seats(connection: Connection, campaign: str, secret_hashes: list[str]) -> dict[str, Seat]:
+    rounds = schema.rounds.c
+    published = select(rounds.number, rounds.policy_hash).where(rounds.campaign == campaign)
+    hashes = dict(connection.execute(published).all())
+    mine = select(_people.c.secret_hash, _people.c.number, _people.c.round).where(_people.c.campaign == campaign)
+    return {
+        secret: Seat(number, seated, hashes[seated])
+        for part in parts(secret_hashes)
+        for secret, number, seated in connection.execute(mine.where(_people.c.secret_hash.in_(part)))
+    }
+
+
+def _unused_invites(connection: Connection, campaign: str, requests: list[Request]) -> set[str]:
+    sent, used = (
+        select(table.c.invite_hash).where(table.c.campaign == campaign) for table in (schema.invites, _people)
+    )
+    good: set[str] = set()
+    for part in parts([one.invite_hash for one in requests if one.invite_hash is not None]):
+        good |= set(connection.execute(sent.where(schema.invites.c.invite_hash.in_(part))).scalars())
+        good -= set(connection.execute(used.where(_people.c.invite_hash.in_(part))).scalars())
+    return good

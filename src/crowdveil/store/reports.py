@@ -1,0 +1,188 @@
+"""Reports: each is accepted once, or refused for a reason, and the first one of a participant stays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, func, select
+
+from crowdveil.arrays import IntArray
+from crowdveil.selection import Reports
+from crowdveil.store import schema
+from crowdveil.store.database import Store, parts
+
+_reports, _people, _rounds = schema.reports, schema.participants, schema.rounds
+
+NULL = -1
+"""Stands for NULL in arrays of symbols."""
+
+Outcome = Literal[
+    "accepted",
+    "repeated",
+    "report-conflict",
+    "round-closed",
+    "unknown-participant",
+    "wrong-round",
+    "wrong-policy",
+    "wrong-symbol",
+    "paused",
+]
+"""`accepted` and `repeated` (the same report was there) earn a receipt; the others say why not."""
+
+
+class Report(NamedTuple):
+    """One report as it arrives."""
+
+    campaign: str
+    participant: int
+    round: int
+    policy_hash: str
+    symbol: int | None
+    """None for NULL."""
+    digest: str
+
+
+class Rows(NamedTuple):
+    """All reports of a campaign by participant number, NULL among them."""
+
+    participant: IntArray
+    round: IntArray
+    symbol: IntArray
+
+
+def add_reports(store: Store, reports: Sequence[Report]) -> list[Outcome]:
+    """Store many reports in one transaction (the group commit) and say of each, in order, what became of it.
+
+    When this returns, everything that was accepted is on disk.
+    """
+    outcomes: list[Outcome] = ["unknown-participant"] * len(reports)
+    places: dict[str, list[int]] = {}
+    for place, report in enumerate(reports):
+        places.setdefault(report.campaign, []).append(place)
+    refused: Counter[tuple[str, int, str]] = Counter()
+    with store.writing() as connection:
+        for campaign in sorted(places):
+            mine = [reports[place] for place in places[campaign]]
+            seats = _seats(connection, campaign, mine)
+            found = _add(store, connection, campaign, mine, seats)
+            for place, outcome in zip(places[campaign], found, strict=True):
+                outcomes[place] = outcome
+                seat = seats.rows.get(reports[place].participant)
+                if seat is not None and outcome not in ("accepted", "repeated"):
+                    refused[campaign, seat.round, outcome] += 1
+        _count_refusals(store, connection, refused)
+    return outcomes
+
+
+def rows_of(store: Store, campaign: str) -> Rows:
+    """Everyone's report, `NULL` (-1) for those without a place."""
+    columns = select(_reports.c.participant, _reports.c.round, func.coalesce(_reports.c.symbol, NULL))
+    mine = columns.where(_reports.c.campaign == campaign).order_by(_reports.c.participant)
+    with store.reading() as connection:
+        # Row by row into flat arrays: a million rows as Python objects would take a hundred times the room.
+        flat = np.fromiter((n for row in connection.execute(mine) for n in row), dtype=np.int64)
+    participant, number, symbol = flat.reshape(-1, 3).T
+    return Rows(participant, number, symbol)
+
+
+def reports_of(store: Store, campaign: str) -> Reports:
+    """Those who sent a symbol, by participant number: what a selection is made from."""
+    rows = rows_of(store, campaign)
+    sent = rows.symbol != NULL
+    return Reports(rows.participant[sent], rows.round[sent], rows.symbol[sent])
+
+
+class _Seat(NamedTuple):
+    """A participant's seat, and the digest of the report that is there, if any."""
+
+    round: int
+    policy_hash: str
+    symbols: int
+    digest: str | None
+
+
+class _Seats(NamedTuple):
+    """What decides about a campaign's reports, read under the lock that keeps its open round open."""
+
+    open_round: int | None
+    paused: bool
+    rows: dict[int, _Seat]
+
+
+def _seats(connection: Connection, campaign: str, reports: list[Report]) -> _Seats:
+    # FOR SHARE: the round stays open until this transaction ends, so whoever closes it counts what is added here.
+    lock = select(_rounds.c.number).where(_rounds.c.campaign == campaign, _rounds.c.state == "open")
+    open_round = connection.execute(lock.with_for_update(read=True)).scalar()
+    state = connection.execute(select(schema.campaigns.c.state).where(schema.campaigns.c.id == campaign)).scalar()
+    published = select(_rounds.c.number, _rounds.c.policy_hash, _rounds.c.symbols).where(_rounds.c.campaign == campaign)
+    policies = {number: (policy_hash, symbols) for number, policy_hash, symbols in connection.execute(published)}
+    people = select(_people.c.number, _people.c.round).where(_people.c.campaign == campaign)
+    sent = select(_reports.c.participant, _reports.c.digest).where(_reports.c.campaign == campaign)
+    rows = {}
+    for part in parts(sorted({one.participant for one in reports})):
+        digests = dict(connection.execute(sent.where(_reports.c.participant.in_(part))).all())
+        for number, seated in connection.execute(people.where(_people.c.number.in_(part))):
+            rows[number] = _Seat(seated, *policies[seated], digests.get(number))
+    return _Seats(open_round, state == "paused", rows)
+
+
+def _add(store: Store, connection: Connection, campaign: str, reports: list[Report], seats: _Seats) -> list[Outcome]:
+    stored = {number: row.digest for number, row in seats.rows.items() if row.digest is not None}
+    outcomes: list[Outcome] = []
+    new: dict[int, Report] = {}
+    for one in reports:
+        if one.participant in stored:
+            outcomes.append("repeated" if stored[one.participant] == one.digest else "report-conflict")
+            continue
+        outcome = _judge(one, seats)
+        if outcome == "accepted":
+            new[one.participant] = one
+            stored[one.participant] = one.digest
+        outcomes.append(outcome)
+    lost = _insert(store, connection, campaign, new)
+    if lost:  # another process was faster with the same participant: its report stays
+        now = _seats(connection, campaign, lost).rows
+        for place, one in enumerate(reports):
+            if one.participant in now and outcomes[place] in ("accepted", "repeated", "report-conflict"):
+                outcomes[place] = "repeated" if now[one.participant].digest == one.digest else "report-conflict"
+    return outcomes
+
+
+def _judge(one: Report, seats: _Seats) -> Outcome:
+    """What becomes of a participant's first report."""
+    seat = seats.rows.get(one.participant)
+    if seat is None:
+        return "unknown-participant"
+    if one.round != seat.round:
+        return "wrong-round"
+    if one.policy_hash != seat.policy_hash:
+        return "wrong-policy"
+    if one.symbol is not None and not 0 <= one.symbol < seat.symbols:
+        return "wrong-symbol"
+    if seat.round != seats.open_round:
+        return "round-closed"
+    return "paused" if seats.paused else "accepted"
+
+
+def _insert(store: Store, connection: Connection, campaign: str, new: dict[int, Report]) -> list[Report]:
+    """Insert, and return those whose participant had a report by then."""
+    if not new:
+        return []
+    rows = [
+        {"campaign": campaign, "participant": number, "round": one.round, "symbol": one.symbol, "digest": one.digest}
+        for number, one in sorted(new.items())  # everyone in the same order: nobody waits in a circle
+    ]
+    once = store.insert(_reports).on_conflict_do_nothing(index_elements=["campaign", "participant"])
+    inserted = set(connection.execute(once.returning(_reports.c.participant), rows).scalars())
+    return [one for number, one in new.items() if number not in inserted]
+
+
+def _count_refusals(store: Store, connection: Connection, refused: Counter[tuple[str, int, str]]) -> None:
+    table = schema.refusals
+    for (campaign, number, reason), times in sorted(refused.items()):
+        row = store.insert(table).values(campaign=campaign, round=number, reason=reason, number=times)
+        more = {"number": table.c.number + row.excluded.number}
+        connection.execute(row.on_conflict_do_update(index_elements=["campaign", "round", "reason"], set_=more))

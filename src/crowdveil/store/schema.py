@@ -1,0 +1,173 @@
+"""The tables, as queries use them. `migrations/` makes them; a test compares the two.
+
+A campaign's numbers are dense: participants 0, 1, 2 ... in the order of their seats, rounds 0 .. k - 1. So how many
+seats of a round are taken follows from the highest number, without a counter that could drift from the rows.
+
+Of a table's indexes, only those on a row's number begin with the campaign. PostgreSQL takes a campaign of which it has
+no statistics yet for a row or two, finds any index that begins with it good enough, and would read all its rows for
+every look-up.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData()
+
+operators = Table(
+    "operators",
+    metadata,
+    Column("name", String(200), nullable=False),
+    Column("token_hash", String(64), nullable=False),
+    PrimaryKeyConstraint("name", name="operators_pk"),
+    UniqueConstraint("token_hash", name="operators_token_once"),
+)
+
+campaigns = Table(
+    "campaigns",
+    metadata,
+    Column("id", String(63), nullable=False),
+    Column("plan", Text, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("enrolment", String(16), nullable=False),
+    Column("offer", Text, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("created", BigInteger, nullable=False),
+    Column("hits", Integer),
+    Column("short", Integer),
+    PrimaryKeyConstraint("id", name="campaigns_pk"),
+    CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
+    CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),
+    CheckConstraint(
+        "(state = 'finished') = (hits IS NOT NULL) AND (hits IS NULL) = (short IS NULL)", name="campaigns_finished"
+    ),
+)
+
+rounds = Table(
+    "rounds",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("claimed_until", BigInteger),
+    Column("policy", LargeBinary),
+    Column("policy_hash", String(64)),
+    Column("symbols", Integer),
+    Column("size", Integer),
+    Column("deadline", BigInteger),
+    Column("first_participant", Integer),
+    Column("counts", Text),
+    Column("nulls", Integer),
+    PrimaryKeyConstraint("campaign", "number", name="rounds_pk"),
+    ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="rounds_campaign"),
+    CheckConstraint("state IN ('opening', 'open', 'closed')", name="rounds_state"),
+    CheckConstraint("number >= 0", name="rounds_number"),
+    CheckConstraint("size > 0", name="rounds_size"),
+    CheckConstraint(
+        "state = 'opening' OR (policy IS NOT NULL AND length(policy_hash) = 64 AND symbols >= 2"
+        " AND first_participant >= 0)",
+        name="rounds_policy",
+    ),
+    CheckConstraint(
+        "(state = 'closed') = (counts IS NOT NULL) AND (counts IS NULL) = (nulls IS NULL)", name="rounds_counts"
+    ),
+)
+
+Index(
+    "rounds_one_at_a_time",
+    rounds.c.campaign,
+    unique=True,
+    sqlite_where=text("state <> 'closed'"),
+    postgresql_where=text("state <> 'closed'"),
+)
+
+invites = Table(
+    "invites",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("invite_hash", String(64), nullable=False),
+    PrimaryKeyConstraint("campaign", "invite_hash", name="invites_pk"),
+    ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="invites_campaign"),
+)
+
+participants = Table(
+    "participants",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("secret_hash", String(64), nullable=False),
+    Column("invite_hash", String(64)),
+    Column("round", Integer, nullable=False),
+    PrimaryKeyConstraint("campaign", "number", name="participants_pk"),
+    ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="participants_round"),
+    ForeignKeyConstraint(
+        ["campaign", "invite_hash"], ["invites.campaign", "invites.invite_hash"], name="participants_invite"
+    ),
+    UniqueConstraint("secret_hash", "campaign", name="participants_secret_once"),
+    UniqueConstraint("invite_hash", "campaign", name="participants_invite_once"),
+    UniqueConstraint("campaign", "number", "round", name="participants_seat"),
+    CheckConstraint("number >= 0", name="participants_number"),
+    CheckConstraint("length(secret_hash) = 64", name="participants_secret_hash"),
+)
+
+reports = Table(
+    "reports",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("participant", Integer, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("symbol", Integer),  # NULL here is NULL there: no frequent place, said in the clear
+    Column("digest", String(64), nullable=False),
+    PrimaryKeyConstraint("campaign", "participant", name="reports_once"),
+    ForeignKeyConstraint(
+        ["campaign", "participant", "round"],
+        ["participants.campaign", "participants.number", "participants.round"],
+        name="reports_seat",
+    ),
+    CheckConstraint("symbol >= 0 AND symbol < 100000000", name="reports_symbol"),
+    CheckConstraint("length(digest) = 64", name="reports_digest"),
+    Index("reports_by_round", "round", "campaign", "symbol"),
+    sqlite_with_rowid=False,  # a rowid would keep the order of arrival
+)
+
+refusals = Table(
+    "refusals",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("reason", String(32), nullable=False),
+    Column("number", Integer, nullable=False),
+    PrimaryKeyConstraint("campaign", "round", "reason", name="refusals_pk"),
+    ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="refusals_round"),
+)
+
+selections = Table(
+    "selections",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("rank", Integer, nullable=False),
+    Column("participant", Integer, nullable=False),
+    Column("chance", Double, nullable=False),
+    PrimaryKeyConstraint("campaign", "rank", name="selections_pk"),
+    ForeignKeyConstraint(
+        ["campaign", "participant"], ["reports.campaign", "reports.participant"], name="selections_reported"
+    ),
+    UniqueConstraint("participant", "campaign", name="selections_once"),
+    CheckConstraint("rank >= 0", name="selections_rank"),
+)

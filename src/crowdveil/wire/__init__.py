@@ -1,0 +1,65 @@
+"""What devices, operators and the server say to each other: versioned messages, defined once.
+
+JSON over HTTP; every message is a frozen, strict model that refuses unknown fields. `Message.to_bytes` is its canonical
+form (sorted keys, no spaces, ASCII), `Message.from_bytes` reads and checks. A round's policy is no message of its own:
+it travels as `Policy.to_bytes()` under `POLICY_MEDIA_TYPE`, the same bytes for everybody, with `policy_etag(hash)`.
+"""
+
+from crowdveil.wire.message import (
+    POLICY_MEDIA_TYPE,
+    PROTOCOL,
+    CampaignState,
+    Message,
+    first_error,
+    policy_etag,
+    secret_digest,
+)
+from crowdveil.wire.operator import (
+    AuditRecord,
+    AuditRound,
+    AuditSelection,
+    CampaignView,
+    NewCampaign,
+    RoundView,
+    SelectionRow,
+)
+from crowdveil.wire.participant import (
+    STATUS_BYTES,
+    CampaignInfo,
+    Enrolment,
+    ParticipantStatus,
+    Receipt,
+    Seat,
+    Standing,
+    Upload,
+)
+from crowdveil.wire.problem import PROBLEM_MEDIA_TYPE, PROBLEMS, Kind, Problem
+
+__all__ = [
+    "POLICY_MEDIA_TYPE",
+    "PROBLEMS",
+    "PROBLEM_MEDIA_TYPE",
+    "PROTOCOL",
+    "STATUS_BYTES",
+    "AuditRecord",
+    "AuditRound",
+    "AuditSelection",
+    "CampaignInfo",
+    "CampaignState",
+    "CampaignView",
+    "Enrolment",
+    "Kind",
+    "Message",
+    "NewCampaign",
+    "ParticipantStatus",
+    "Problem",
+    "Receipt",
+    "RoundView",
+    "Seat",
+    "SelectionRow",
+    "Standing",
+    "Upload",
+    "first_error",
+    "policy_etag",
+    "secret_digest",
+]

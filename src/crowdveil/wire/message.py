@@ -1,0 +1,121 @@
+"""What all messages share: strictness, the canonical form, and the types that several of them use.
+
+Both sides hash canonical bytes (a receipt's digest), so what is hashed holds text and whole numbers only: programs in
+other languages write reals differently.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError
+
+from crowdveil.area.area import canonical_json, parse_json
+from crowdveil.errors import FileFormatError, InputError
+
+PROTOCOL: Final = 1
+POLICY_MEDIA_TYPE = "application/vnd.crowdveil.policy"
+MOST_WHOLE = 2**53 - 1
+"""The largest whole number that every language's JSON reads exactly."""
+MOST_OFFER_BYTES = 3000
+"""An offer's JSON text, so that it fits into a status of fixed size."""
+
+
+def _plain_json(value: dict[str, Any]) -> dict[str, Any]:
+    """Text, whole numbers, lists and objects only: what `Area.describe` gives, and what hashes alike everywhere."""
+    waiting: list[Any] = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
+        elif isinstance(one, bool) or not isinstance(one, str | int):
+            raise ValueError(f"holds {one!r}; should be text, whole numbers, lists and objects only")
+    return value
+
+
+def _short_enough(offer: str) -> str:
+    size = len(canonical_json(offer))
+    if size > MOST_OFFER_BYTES:
+        raise ValueError(f"takes {size:,} bytes as JSON; at most {MOST_OFFER_BYTES:,}")
+    return offer
+
+
+def _known_protocol(number: int) -> int:
+    if number != PROTOCOL:
+        raise ValueError(f"this program speaks protocol {PROTOCOL}")
+    return number
+
+
+Item = TypeVar("Item")
+Many = Annotated[tuple[Item, ...], Strict(False)]
+"""A list in JSON, a tuple here; its items stay strict."""
+Protocol = Annotated[int, AfterValidator(_known_protocol), Field(json_schema_extra={"const": PROTOCOL})]
+Whole = Annotated[int, Field(ge=0, le=MOST_WHOLE)]
+Positive = Annotated[int, Field(ge=1, le=MOST_WHOLE)]
+Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex")]
+CampaignId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Offer = Annotated[
+    str,
+    Field(min_length=1, max_length=MOST_OFFER_BYTES, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]+$"),
+    AfterValidator(_short_enough),
+]
+AreaObject = Annotated[dict[str, Any], AfterValidator(_plain_json), Field(description="as Area.describe() gives")]
+Targets = Annotated[tuple[Whole, ...], Strict(False), Field(min_length=1)]
+Rule = Literal["random", "target-aware"]
+Period = Literal["week", "day"]
+CampaignState = Literal["draft", "open", "paused", "closed", "finished"]
+
+
+class Message(BaseModel):
+    """A frozen value that refuses unknown fields and guesses no types."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    def to_bytes(self) -> bytes:
+        """The canonical form: sorted keys, no spaces, ASCII."""
+        return canonical_json(self.model_dump(mode="json")).encode("ascii")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read a message in any JSON form; what does not fit is an InputError that names the field."""
+        try:
+            document = parse_json(data.decode("utf-8"), cls.__name__)
+        except (UnicodeDecodeError, FileFormatError) as error:
+            raise InputError("body", data[:40], f"should be JSON in UTF-8 ({error})") from None
+        if not isinstance(document, dict):
+            raise InputError("body", document, "should be a JSON object")
+        try:
+            return cls.model_validate(document)
+        except ValidationError as error:
+            raise first_error(error.errors(include_url=False)) from None
+
+
+def first_error(errors: Sequence[Mapping[str, Any]]) -> InputError:
+    """The first of pydantic's complaints in our words: field, value, and what would be right."""
+    one = errors[0]
+    field = ".".join(str(part) for part in one["loc"]) or "body"
+    if one["type"] == "missing":
+        return InputError(field, None, "is missing")
+    if one["type"] == "extra_forbidden":
+        return InputError(field, one["input"], "is no field of this message")
+    return InputError(field, one["input"], str(one["msg"]).removeprefix("Value error, "))
+
+
+def policy_etag(policy_hash: str) -> str:
+    """The ETag under which a policy's bytes are served: its hash, quoted."""
+    return f'"{policy_hash}"'
+
+
+def secret_digest(secret: str) -> str:
+    """What a server keeps of a secret (a device's or an operator's token): SHA-256 of its UTF-8 text, in hex.
+
+    Secrets carry 256 random bits, so a plain hash cannot be guessed back; no salt, since equal secrets must be found.
+    """
+    return hashlib.sha256(secret.encode()).hexdigest()

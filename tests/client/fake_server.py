@@ -1,0 +1,138 @@
+"""A server in the same process: what the real one promises, in a few lines, with a record of all it was ever sent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import crowdveil as cv
+from crowdveil.area.area import canonical_json
+from crowdveil.client import Device, Ledger, Patience, Reply, Request, Settings
+from crowdveil.errors import NoAnswerError
+from crowdveil.wire import (
+    PROTOCOL,
+    CampaignInfo,
+    Enrolment,
+    Kind,
+    ParticipantStatus,
+    Problem,
+    Receipt,
+    Seat,
+    Upload,
+    secret_digest,
+)
+from tests.town import square_town
+
+LN4 = log(4)
+AREA = square_town(6)
+TARGETS = (14, 22)
+ROUTE = re.compile(r"/v1/campaigns/([a-z0-9-]+)(/.*)?")
+
+
+def small_policy(area: cv.Area = AREA, targets: tuple[int, ...] = TARGETS, epsilon_per_km: float = LN4) -> cv.Policy:
+    return cv.optimal_policy(area, None, targets, epsilon_per_km=epsilon_per_km, beta=0.1, completion="informative")
+
+
+def flat_policy(symbols: int = 1024) -> cv.Policy:
+    """Every cell sends each of many symbols equally often, so that two draws are hardly ever equal."""
+    weights = np.full((len(AREA), symbols), (1 << 53) // symbols)
+    return cv.Policy(AREA, LN4, TARGETS, weights, symbols=tuple(f"s{i}" for i in range(symbols)))
+
+
+class FakeServer:
+    """Answers every campaign alike; hostile ones change `info` or `policy_bytes`."""
+
+    def __init__(self, policy: cv.Policy) -> None:
+        self.policy_bytes = policy.to_bytes()
+        self.info: dict[str, Any] = {
+            "protocol": PROTOCOL,
+            "name": "Noise map",
+            "offer": "A coffee",
+            "area": policy.area.describe(),
+            "targets": list(policy.targets),
+            "epsilon_per_km": policy.epsilon_per_km,
+            "delta": 0.5,
+            "rule": "random",
+            "period": "week",
+            "enrolment": "open",
+            "rounds": 3,
+            "round": 0,
+            "policy_hash": policy.hash,
+            "state": "open",
+        }
+        self.raw_info: bytes | None = None
+        """What is announced instead of `info`, fit to be read or not."""
+        self.seats: dict[str, Seat] = {}
+        self.reports: dict[str, list[bytes]] = {}
+        """Every body ever sent, by the digest of the participant's secret."""
+        self.requests: list[Request] = []
+        self.interfere: Callable[[Request, Reply], Reply] = lambda _, reply: reply
+
+    def send(self, request: Request) -> Reply:
+        self.requests.append(request)
+        return self.interfere(request, self._answer(request))
+
+    def bodies(self, path_end: str) -> list[bytes]:
+        return [request.body for request in self.requests if request.path.endswith(path_end)]
+
+    def _answer(self, request: Request) -> Reply:
+        found = ROUTE.fullmatch(request.path)
+        if found is None:
+            return problem("not-found")
+        campaign, what = found[1], found[2] or ""
+        if what == "":
+            return Reply(200, body=self.raw_info or self._info(campaign))
+        if what.endswith("/policy"):
+            return Reply(200, body=self.policy_bytes)
+        if what == "/seats":
+            return Reply(200, body=self._seat(campaign, request).to_bytes())
+        who = secret_digest(request.headers["authorization"].removeprefix("Bearer "))
+        seat = self.seats.get(who)
+        if seat is None:
+            return problem("unknown-participant")
+        if what == "/status":
+            return Reply(200, body=ParticipantStatus.of(campaign, seat.participant, "reported", "x").to_bytes())
+        stored = self.reports.setdefault(who, [])
+        stored.append(request.body)
+        if stored[0] != request.body:
+            return problem("report-conflict")
+        return Reply(200, body=Receipt.of(campaign, seat.participant, Upload.from_bytes(request.body)).to_bytes())
+
+    def _info(self, campaign: str) -> bytes:
+        return canonical_json(CampaignInfo.model_validate({"campaign": campaign, **self.info}).model_dump()).encode()
+
+    def _seat(self, campaign: str, request: Request) -> Seat:
+        seat = Seat(
+            protocol=PROTOCOL,
+            campaign=campaign,
+            participant=len(self.seats),
+            round=self.info["round"],
+            policy_hash=self.info["policy_hash"],
+        )
+        return self.seats.setdefault(Enrolment.from_bytes(request.body).secret_digest, seat)
+
+
+def problem(kind: Kind) -> Reply:
+    body = Problem.of(kind)
+    return Reply(body.status, body=body.to_bytes())
+
+
+def no_answer() -> Reply:
+    raise NoAnswerError("the line is dead")
+
+
+def hasty(settings: Settings | None = None) -> Settings:
+    """Settings that wait for nothing."""
+    return settings or Settings(patience=Patience(attempts=4), beat_s=0)
+
+
+def new_device(path: Path, server: FakeServer, settings: Settings | None = None, **options: Any) -> Device:
+    """A device with a new ledger at this path, if there is none yet."""
+    if not path.exists():
+        Ledger.create(path)
+    return Device(hasty(settings), path, server, **{"sleep": lambda _: None, **options})

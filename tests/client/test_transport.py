@@ -1,0 +1,110 @@
+"""Requests over real HTTP on loopback: nothing added, nothing followed, and no plain HTTP to anyone else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import crowdveil as cv
+from crowdveil.client import Device, HttpTransport, Ledger, Reply, Request, transport
+from crowdveil.errors import NoAnswerError
+from tests.client.fake_server import FakeServer, hasty, small_policy
+
+
+@contextmanager
+def listening(answer: FakeServer) -> Iterator[str]:
+    """Put a fake server on a port of this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def _any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            reply = answer.send(Request(self.command, self.path, headers, body))
+            self.send_response(reply.status)
+            for name, value in {**reply.headers, "content-length": str(len(reply.body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(reply.body)
+
+        do_GET = do_POST = do_PUT = _any  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listener:
+        thread = threading.Thread(target=listener.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.server_port}"
+        finally:
+            listener.shutdown()
+            thread.join()
+
+
+def test_the_same_device_joins_over_http(tmp_path: Path) -> None:
+    server = FakeServer(small_policy())
+    Ledger.create(tmp_path / "ledger")
+    with listening(server) as url, HttpTransport(url + "/") as line:
+        assert Device(hasty(), tmp_path / "ledger", line).join("noise", {8: 1.0}).state == "acknowledged"
+    told = {name for request in server.requests for name in request.headers}
+    assert told <= {
+        *("host", "connection", "user-agent", "accept", "accept-encoding"),
+        *("content-type", "content-length", "authorization"),
+    }
+    assert {request.headers["user-agent"] for request in server.requests} == {"crowdveil-device"}
+
+
+def test_redirects_are_not_followed_and_cookies_not_kept() -> None:
+    server = FakeServer(small_policy())
+    cookie = {"set-cookie": "id=7", "location": "http://127.0.0.2/elsewhere"}
+    server.interfere = lambda _, __: Reply(302, cookie)
+    with listening(server) as url, HttpTransport(url) as line:
+        for _ in range(2):
+            assert line.send(Request("GET", "/v1/campaigns/noise")).status == 302
+    assert len(server.requests) == 2
+    assert not any("cookie" in request.headers for request in server.requests)
+
+
+def test_a_dead_server_and_an_endless_reply_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = FakeServer(small_policy())
+    monkeypatch.setattr(transport, "MAX_REPLY_BYTES", 100)
+    with (
+        listening(server) as url,
+        HttpTransport(url) as line,
+        pytest.raises(NoAnswerError, match="longer than 100 bytes"),
+    ):
+        line.send(Request("GET", "/v1/campaigns/noise/rounds/0/policy"))
+    with HttpTransport(url) as line, pytest.raises(NoAnswerError, match="ConnectError"):
+        line.send(Request("GET", "/"))
+
+
+@pytest.mark.parametrize(
+    "url", ["https://crowd.example.org", "http://127.0.0.1:8080", "http://[::1]:1", "http://localhost"]
+)
+def test_https_and_this_machine_are_reached(url: str) -> None:
+    assert transport.check_url(url + "/") == url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://crowd.example.org",
+        "http://10.0.0.1",
+        "http://localhost.example.org",
+        "ftp://crowd.example.org",
+        "crowd.example.org",
+        "https://",
+        "https://user:pass@crowd.example.org",
+        "https://crowd.example.org/?a=1",
+        "https://crowd.example.org:port",
+        "",
+    ],
+)
+def test_no_report_goes_to_an_address_in_the_clear_or_to_none(url: str) -> None:
+    with pytest.raises(cv.InputError, match="url = "):
+        transport.check_url(url)

@@ -1,0 +1,208 @@
+"""SIGKILL a device at random points while it joins: the server never sees two values of one participant.
+
+    python -m tests.faults.device_kills --kills 500
+
+Each device is a process of its own (forked, so that its imports are paid once) that talks to the server in this one
+over a socket. It is killed at a moment drawn uniformly from the time a join takes, started again, killed again, and at
+last left alone. One reply in five is lost on its way. The policy has 1,024 equally likely symbols, so that a second
+draw shows itself 1,023 times in 1,024. `--forgetful` plays a device that sends before it stores, which the check must
+find.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import random
+import select
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from crowdveil.client import Device, Entry, Ledger, Patience, Reply, Request, Settings
+from crowdveil.errors import CrowdveilError, NoAnswerError
+from crowdveil.wire import secret_digest
+from tests.client.fake_server import FakeServer, flat_policy
+
+PROMISE = "5 once: at most one value per participant and campaign"
+KILLS_EACH = 4
+LOST_REPLIES = 0.2
+PLACE = {8: 1.0}
+
+
+class SocketTransport:
+    """Sends pickled requests over a socket; an empty answer is none."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self.line = line
+
+    def send(self, request: Request) -> Reply:
+        _write(self.line, pickle.dumps((request.method, request.path, dict(request.headers), request.body)))
+        answer = _read(self.line)
+        if not answer:
+            raise NoAnswerError("the reply was lost")
+        status, body = pickle.loads(answer)
+        return Reply(status, body=body)
+
+
+class ForgetfulLedger(Ledger):
+    """What must not be built: a value that is sent before it is stored."""
+
+    def draw_once(
+        self,
+        campaign: str,
+        epsilon_per_km: float,  # noqa: ARG002
+        lifetime_epsilon_per_km: float,  # noqa: ARG002
+        draw: Callable[[], int],
+    ) -> Entry:
+        entry = self.entry(campaign)
+        assert entry is not None
+        return replace(entry, symbol=draw(), state="drawn")
+
+
+@dataclass
+class Outcome:
+    """What a run found."""
+
+    kills: int = 0
+    devices: int = 0
+    failures: list[str] = field(default_factory=list)
+    killed_when: Counter[str] = field(default_factory=Counter)
+
+
+def run(kills: int, seed: int, *, forgetful: bool = False) -> Outcome:
+    """Kill devices until there were so many kills; every device joins in the end."""
+    dice = random.Random(seed)
+    outcome = Outcome()
+    server = FakeServer(flat_policy())
+    with tempfile.TemporaryDirectory() as folder:
+        lasts_s = max(_play(server, _ledger(folder, f"warm-{i}"), dice, None, forgetful)[1] for i in range(3))
+        while outcome.kills < kills:
+            path = _ledger(folder, str(outcome.devices))
+            outcome.devices += 1
+            for _ in range(KILLS_EACH):
+                died, _ = _play(server, path, dice, dice.uniform(0, 1.1 * lasts_s), forgetful)
+                if died:
+                    outcome.kills += 1
+                    outcome.killed_when[_state(path)] += 1
+            _play(server, path, dice, None, forgetful)
+            outcome.failures += _faults(server, path, forgetful)
+    return outcome
+
+
+def _ledger(folder: str, name: str) -> Path:
+    return Ledger.create(Path(folder) / name).path
+
+
+def _state(path: Path) -> str:
+    entry = Ledger(path).entry("noise")
+    return "before its secret" if entry is None else entry.state
+
+
+def _play(
+    server: FakeServer, path: Path, dice: random.Random, kill_after_s: float | None, forgetful: bool
+) -> tuple[bool, float]:
+    """Run one join in a process of its own; say whether it was killed, and how long it took."""
+    ours, theirs = socket.socketpair()
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        ours.close()
+        os._exit(_join(path, SocketTransport(theirs), forgetful))
+    theirs.close()
+    deadline = None if kill_after_s is None else began + kill_after_s
+    with ours:
+        while _serve_one(ours, server, dice, deadline):
+            pass
+        if deadline is not None:
+            os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status), time.monotonic() - began
+
+
+def _join(path: Path, transport: SocketTransport, forgetful: bool) -> int:
+    device = Device(Settings(patience=Patience(attempts=50), beat_s=0), path, transport, sleep=lambda _: None)
+    if forgetful:
+        device.ledger = ForgetfulLedger(path)
+    try:
+        device.join("noise", PLACE)
+    except CrowdveilError:
+        return 1
+    return 0
+
+
+def _serve_one(line: socket.socket, server: FakeServer, dice: random.Random, deadline: float | None) -> bool:
+    """Answer one request; False at the deadline, or when the device hung up."""
+    patience = None if deadline is None else max(0.0, deadline - time.monotonic())
+    if not select.select([line], [], [], patience)[0]:
+        return False
+    try:
+        data = _read(line)
+        method, path, headers, body = pickle.loads(data)
+        reply = server.send(Request(method, path, headers, body))
+        lost = dice.random() < LOST_REPLIES
+        _write(line, b"" if lost else pickle.dumps((reply.status, reply.body)))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return False
+    return True
+
+
+def _faults(server: FakeServer, path: Path, forgetful: bool) -> list[str]:
+    """What went wrong with one device, once it was left alone."""
+    entry = Ledger(path).entry("noise")
+    if entry is None:
+        return [f"device {path.name}: never joined"]
+    sent = server.reports.get(secret_digest(entry.secret), [])
+    faults = []
+    if len(set(sent)) != 1:
+        faults.append(f"device {path.name}: the server saw {len(set(sent))} values")
+    if not forgetful and (entry.state != "acknowledged" or f'"{entry.symbol:08d}"'.encode() not in sent[0]):
+        faults.append(f"device {path.name}: its ledger says {entry!r}")
+    return faults
+
+
+def _write(line: socket.socket, data: bytes) -> None:
+    line.sendall(struct.pack(">Q", len(data)) + data)
+
+
+def _read(line: socket.socket) -> bytes:
+    (size,) = struct.unpack(">Q", _exactly(line, 8))
+    return _exactly(line, size)
+
+
+def _exactly(line: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = line.recv(size - len(data))
+        if not part:
+            raise EOFError
+        data += part
+    return data
+
+
+def main() -> int:
+    """Print promise, trials, failures; exit with 1 if anything failed."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--kills", type=int, default=500)
+    options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    options.add_argument("--forgetful", action="store_true")
+    given = options.parse_args()
+    found = run(given.kills, given.seed, forgetful=given.forgetful)
+    when = ", ".join(f"{count} when {state}" for state, count in found.killed_when.most_common())
+    sys.stdout.write(f"{PROMISE}\t{found.kills} kills\t{len(found.failures)} failures\n")
+    sys.stdout.write(f"{found.devices} devices, seed {given.seed}; killed {when}\n")
+    for failure in found.failures[:10]:
+        sys.stdout.write(f"{failure}\n")
+    return 1 if found.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""A small campaign to store things of."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from math import log
+
+import crowdveil as cv
+from crowdveil.store import (
+    Report,
+    Seat,
+    Store,
+    add_reports,
+    create_campaign,
+    enrol_many,
+    open_round,
+    set_state,
+)
+from crowdveil.store.participants import Request
+from tests.town import square_town
+
+NAME = "coffee"
+
+
+@cache
+def policy(beta: float = 0.2) -> cv.Policy:
+    return cv.optimal_policy(square_town(3), None, [4], epsilon_per_km=log(4), beta=beta, completion="informative")
+
+
+def hashed(thing: object) -> str:
+    return hashlib.sha256(str(thing).encode()).hexdigest()
+
+
+def started(store: Store, size: int | None = None, name: str = NAME) -> None:
+    """A campaign whose first round is open."""
+    create_campaign(store, name, '{"plan":1}', offer="A coffee", seed=7, created=1_700_000_000)
+    set_state(store, name, "open")
+    open_round(store, name, 0, policy(), size=size)
+
+
+def seated(store: Store, people: int, name: str = NAME, first: int = 0) -> list[Seat]:
+    asked = enrol_many(store, [Request(name, hashed(one)) for one in range(first, first + people)])
+    seats = [seat for seat in asked if isinstance(seat, Seat)]
+    assert len(seats) == people
+    return seats
+
+
+def report(seat: Seat, symbol: int | None, name: str = NAME) -> Report:
+    return Report(name, seat.participant, seat.round, seat.policy_hash, symbol, hashed((seat, symbol)))
+
+
+def all_accepted(store: Store, reports: list[Report]) -> bool:
+    return set(add_reports(store, reports)) <= {"accepted"}

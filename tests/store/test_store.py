@@ -1,0 +1,351 @@
+"""What is stored stays, is answered the same again, and adds up; on both databases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from crowdveil.errors import InputError, StoreError
+from crowdveil.selection import Selection
+from crowdveil.store import (
+    NoSeat,
+    Outcome,
+    Progress,
+    Report,
+    Seat,
+    Store,
+    add_invites,
+    add_operator,
+    add_reports,
+    claim_round,
+    close_round,
+    closed_rounds,
+    create_campaign,
+    enrol,
+    get_campaign,
+    list_campaigns,
+    open_round,
+    open_store,
+    operators,
+    policy_bytes,
+    progress,
+    reports_of,
+    rounds_of,
+    rows_of,
+    save_selection,
+    seat_of,
+    selection_of,
+    set_state,
+    standing,
+)
+from crowdveil.wire import PROBLEMS
+from tests.store.campaign import NAME, all_accepted, hashed, policy, report, seated, started
+
+# --- campaigns ------------------------------------------------------------------------------------------------
+
+
+def test_an_operator_is_found_by_the_hash_of_the_token_and_can_get_a_new_one(store: Store) -> None:
+    add_operator(store, "ann", hashed("old"))
+    add_operator(store, "bob", hashed("his"))
+    add_operator(store, "ann", hashed("new"))
+    assert operators(store) == {"ann": hashed("new"), "bob": hashed("his")}
+
+
+def test_a_campaign_is_kept_as_it_was_given(store: Store) -> None:
+    made = create_campaign(store, NAME, '{"a": 1}', offer="Käse\n☕", seed=2**53 - 1, created=5, enrolment="invite")
+    assert get_campaign(store, NAME) == made == list_campaigns(store)[0]
+    assert made.state == "draft"
+    assert get_campaign(store, "other") is None
+    with pytest.raises(InputError, match="taken"):
+        create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
+
+
+def test_a_campaign_goes_through_its_states_and_through_no_others(store: Store) -> None:
+    create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
+    with pytest.raises(InputError, match="becomes paused when it is open"):
+        set_state(store, NAME, "paused")
+    for state in ("open", "open", "paused", "open", "closed", "closed"):
+        assert set_state(store, NAME, state).state == state
+    with pytest.raises(InputError, match="state = 'closed'"):
+        set_state(store, NAME, "open")
+    with pytest.raises(InputError, match="should be one of open, paused, closed"):
+        set_state(store, NAME, "finished")
+    with pytest.raises(InputError, match="no such campaign"):
+        set_state(store, "other", "open")
+
+
+def test_a_campaign_with_an_open_round_is_not_closed_and_a_claim_does_not_hinder(store: Store) -> None:
+    started(store)
+    with pytest.raises(InputError, match="still open"):
+        set_state(store, NAME, "closed")
+    close_round(store, NAME, 0)
+    assert claim_round(store, NAME, 1, now=0, until=10)
+    set_state(store, NAME, "closed")
+    assert [one.number for one in rounds_of(store, NAME)] == [0]
+    with pytest.raises(InputError, match="while its campaign is open"):
+        open_round(store, NAME, 1, policy())
+
+
+# --- rounds ---------------------------------------------------------------------------------------------------
+
+
+def test_a_rounds_policy_comes_back_byte_for_byte(store: Store) -> None:
+    started(store, size=10)
+    (row,) = rounds_of(store, NAME)
+    assert row == (0, "open", policy().hash, 10, None)
+    assert policy_bytes(store, NAME, 0) == policy().to_bytes()
+    assert policy_bytes(store, NAME, 1) is None
+
+
+def test_of_two_who_open_a_round_the_first_stays(store: Store) -> None:
+    started(store)
+    again = open_round(store, NAME, 0, policy(0.3), size=5, deadline=9)
+    assert again == (0, "open", policy().hash, None, None)
+
+
+def test_one_makes_a_rounds_policy_until_the_claim_runs_out(store: Store) -> None:
+    create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
+    set_state(store, NAME, "open")
+    assert claim_round(store, NAME, 0, now=0, until=10)
+    assert not claim_round(store, NAME, 0, now=9, until=19)
+    assert claim_round(store, NAME, 0, now=10, until=20)
+    assert open_round(store, NAME, 0, policy(), deadline=99).deadline == 99
+    assert not claim_round(store, NAME, 0, now=1000, until=2000)
+
+
+def test_rounds_open_in_turn(store: Store) -> None:
+    started(store)
+    with pytest.raises(InputError, match="round = 1: is not the next; 0 rounds are closed"):
+        open_round(store, NAME, 1, policy())
+    with pytest.raises(InputError, match="not open"):
+        close_round(store, NAME, 1)
+
+
+def test_a_closed_rounds_counts_are_its_reports_and_closing_again_gives_them_again(store: Store) -> None:
+    started(store)
+    sent = [0, 0, 3, None, 3, 3, None, policy().symbol_count - 1]
+    assert all_accepted(store, [report(*pair) for pair in zip(seated(store, len(sent)), sent, strict=True)])
+    for closed in (close_round(store, NAME, 0), close_round(store, NAME, 0), closed_rounds(store, NAME)[0]):
+        assert closed.policy == policy()
+        assert closed.counts.tolist() == np.bincount([s for s in sent if s is not None]).tolist()
+        assert closed.nulls == 2
+
+
+# --- seats ----------------------------------------------------------------------------------------------------
+
+
+def test_asking_again_with_the_same_secret_gives_the_same_seat_whatever_has_happened_since(store: Store) -> None:
+    started(store)
+    seat = enrol(store, NAME, hashed("me"))
+    assert seat == Seat(0, 0, policy().hash) == enrol(store, NAME, hashed("me")) == seat_of(store, NAME, hashed("me"))
+    assert enrol(store, NAME, hashed("you")) == Seat(1, 0, policy().hash)
+    close_round(store, NAME, 0)
+    open_round(store, NAME, 1, policy(0.3))
+    assert enrol(store, NAME, hashed("later")) == Seat(2, 1, policy(0.3).hash)
+    set_state(store, NAME, "paused")
+    assert enrol(store, NAME, hashed("me")) == seat
+    assert enrol(store, NAME, hashed("new")) == "paused"
+    assert seat_of(store, NAME, hashed("new")) is None
+
+
+def test_a_full_round_has_no_more_seats_and_the_next_has_its_own(store: Store) -> None:
+    started(store, size=2)
+    seated(store, 2)
+    assert enrol(store, NAME, hashed("third")) == "no-seat"
+    close_round(store, NAME, 0)
+    assert enrol(store, NAME, hashed("third")) == "no-seat"
+    open_round(store, NAME, 1, policy(), size=1)
+    assert enrol(store, NAME, hashed("third")) == Seat(2, 1, policy().hash)
+    assert enrol(store, NAME, hashed("fourth")) == "no-seat"
+
+
+def test_there_is_no_seat_in_a_campaign_that_is_not_there_or_not_open(store: Store) -> None:
+    assert enrol(store, NAME, hashed("me")) == "not-found"
+    create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
+    assert enrol(store, NAME, hashed("me")) == "wrong-state"
+
+
+def test_an_invite_seats_one_device(store: Store) -> None:
+    create_campaign(store, NAME, "{}", offer="x", seed=0, created=0, enrolment="invite")
+    set_state(store, NAME, "open")
+    open_round(store, NAME, 0, policy())
+    add_invites(store, NAME, [hashed("a"), hashed("b")])
+    add_invites(store, NAME, [hashed("b")])
+    seat = enrol(store, NAME, hashed("me"), hashed("a"))
+    assert isinstance(seat, Seat)
+    assert enrol(store, NAME, hashed("me"), hashed("a")) == seat
+    assert enrol(store, NAME, hashed("you"), hashed("a")) == "bad-invite"
+    assert enrol(store, NAME, hashed("you"), hashed("c")) == "bad-invite"
+    assert enrol(store, NAME, hashed("you")) == "bad-invite"
+    assert isinstance(enrol(store, NAME, hashed("you"), hashed("b")), Seat)
+
+
+# --- reports --------------------------------------------------------------------------------------------------
+
+
+def test_the_first_report_stays_and_the_same_one_again_is_no_error(store: Store) -> None:
+    started(store)
+    (seat,) = seated(store, 1)
+    first, changed = report(seat, 1), report(seat, 2)
+    assert add_reports(store, [first]) == ["accepted"]
+    assert add_reports(store, [changed, first]) == ["report-conflict", "repeated"]
+    close_round(store, NAME, 0)
+    assert add_reports(store, [first, changed]) == ["repeated", "report-conflict"]
+    assert reports_of(store, NAME).symbol.tolist() == [1]
+
+
+def test_within_one_batch_too_the_first_report_of_a_participant_stays(store: Store) -> None:
+    started(store)
+    (seat,) = seated(store, 1)
+    batch = [report(seat, 99), report(seat, 1), report(seat, 2), report(seat, 1)]
+    assert add_reports(store, batch) == ["wrong-symbol", "accepted", "report-conflict", "repeated"]
+    assert rows_of(store, NAME).symbol.tolist() == [1]
+
+
+def test_a_report_that_does_not_fit_is_refused_for_its_reason_and_the_others_are_kept(store: Store) -> None:
+    started(store)
+    seats = seated(store, 6)
+    good = report(seats[0], None)
+    batch = [
+        good,
+        report(Seat(77, 0, policy().hash), 1),
+        report(seats[1]._replace(round=1), 1),
+        report(seats[2]._replace(policy_hash=hashed("another")), 1),
+        report(seats[3], policy().symbol_count),
+        report(seats[4], -1),
+        report(seats[5], 1, name="elsewhere"),
+    ]
+    refused = ["unknown-participant", "wrong-round", "wrong-policy", "wrong-symbol", "wrong-symbol"]
+    assert add_reports(store, batch) == ["accepted", *refused, "unknown-participant"]
+    assert progress(store, NAME) == [Progress(0, 6, 1, {"wrong-round": 1, "wrong-policy": 1, "wrong-symbol": 2})]
+    assert add_reports(store, batch[2:4]) == ["wrong-round", "wrong-policy"]
+    assert progress(store, NAME)[0].refused == {"wrong-round": 2, "wrong-policy": 2, "wrong-symbol": 2}
+
+
+def test_a_late_report_is_refused_and_one_during_a_pause_too_but_only_until_it_ends(store: Store) -> None:
+    started(store)
+    late, slow = seated(store, 2)
+    set_state(store, NAME, "paused")
+    assert add_reports(store, [report(slow, 1)]) == ["paused"]
+    set_state(store, NAME, "open")
+    assert add_reports(store, [report(slow, 1)]) == ["accepted"]
+    close_round(store, NAME, 0)
+    assert add_reports(store, [report(late, 1)]) == ["round-closed"]
+    open_round(store, NAME, 1, policy())
+    assert add_reports(store, [report(late, 1)]) == ["round-closed"]
+
+
+def test_a_batch_may_hold_reports_of_several_campaigns(store: Store) -> None:
+    started(store)
+    started(store, name="tea")
+    (one,), (two,) = seated(store, 1), seated(store, 1, name="tea")
+    assert add_reports(store, [report(two, 2, "tea"), report(one, 1)]) == ["accepted", "accepted"]
+    assert rows_of(store, "tea").symbol.tolist() == [2]
+    assert add_reports(store, []) == []
+
+
+def test_thousands_of_seats_and_reports_go_in_together(store: Store) -> None:
+    started(store)
+    seats = seated(store, 6000)
+    assert [seat.participant for seat in seats] == list(range(6000))
+    symbols = [number % policy().symbol_count for number in range(6000)]
+    assert all_accepted(store, [report(*pair) for pair in zip(seats, symbols, strict=True)])
+    assert close_round(store, NAME, 0).counts.tolist() == np.bincount(symbols).tolist()
+
+
+def test_every_refusal_is_in_the_table_of_problems() -> None:
+    assert {*get_args(Outcome), *get_args(NoSeat)} - {"accepted", "repeated"} <= set(PROBLEMS)
+
+
+# --- selections -----------------------------------------------------------------------------------------------
+
+
+def test_a_selection_finishes_a_closed_campaign_once_and_tells_each_how_they_stand(store: Store) -> None:
+    started(store)
+    seats = seated(store, 4)
+    assert all_accepted(store, [report(seat, number) for number, seat in enumerate(seats[:3])])
+    assert [standing(store, NAME, number) for number in (0, 3, 4)] == ["reported", "seated", None]
+    chosen = Selection(np.array([2, 0]), np.array([0.1 + 0.2, 0.25]), 1, 3)
+    with pytest.raises(InputError, match="when the campaign is closed"):
+        save_selection(store, NAME, chosen)
+    close_round(store, NAME, 0)
+    set_state(store, NAME, "closed")
+    assert selection_of(store, NAME) is None
+    save_selection(store, NAME, chosen)
+    other = save_selection(store, NAME, Selection(np.array([1]), np.array([1.0]), 1, 0))
+    for kept in (other, selection_of(store, NAME)):
+        assert kept is not None
+        assert kept.participants.tolist() == [2, 0]
+        assert kept.chances.tolist() == [0.1 + 0.2, 0.25]
+        assert (kept.hits, kept.short) == (1, 3)
+    states = [standing(store, NAME, number) for number in range(4)]
+    assert states == ["selected", "not-selected", "selected", "not-selected"]
+
+
+def test_a_selection_may_be_empty(store: Store) -> None:
+    create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
+    set_state(store, NAME, "open")
+    set_state(store, NAME, "closed")
+    save_selection(store, NAME, Selection(np.array([], dtype=int), np.array([]), 0, 5))
+    kept = selection_of(store, NAME)
+    assert kept is not None
+    assert (len(kept), kept.short) == (0, 5)
+
+
+def test_reports_come_back_by_number_whatever_the_order_of_arrival(store: Store) -> None:
+    started(store)
+    seats = seated(store, 5)
+    for number in (3, 0, 4, 1):
+        assert all_accepted(store, [report(seats[number], None if number == 4 else number)])
+    rows, reports = rows_of(store, NAME), reports_of(store, NAME)
+    assert rows.participant.tolist() == [0, 1, 3, 4]
+    assert rows.symbol.tolist() == [0, 1, 3, -1]
+    assert reports.participant.tolist() == [0, 1, 3]
+    assert len(reports_of(store, "other")) == 0
+
+
+# --- opening --------------------------------------------------------------------------------------------------
+
+
+def test_opening_again_keeps_everything(url: str) -> None:
+    with open_store(url) as store:
+        started(store)
+        sent = report(seated(store, 1)[0], 3)
+        assert add_reports(store, [sent]) == ["accepted"]
+    with open_store(url) as store:
+        assert add_reports(store, [sent]) == ["repeated"]
+        assert isinstance(sent, Report)
+        assert close_round(store, NAME, 0).counts[3] == 1
+
+
+def test_an_address_that_names_no_database_is_refused_without_showing_its_password() -> None:
+    for wrong in ("nonsense", "mysql://ann:secret@host/db", "oracle9://ann:secret@host/db", "sqlite://"):
+        with pytest.raises(InputError, match="sqlite:///") as refused:
+            open_store(wrong)
+        assert "secret" not in str(refused.value)
+
+
+def test_a_folder_that_is_missing_or_cannot_be_written_to_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"there is no folder .*/missing; make it first"):
+        open_store(f"sqlite:///{tmp_path}/missing/store.sqlite")
+    with pytest.raises(StoreError, match="unable to open database file"):
+        open_store("sqlite:////proc/store.sqlite")
+
+
+def test_a_file_that_is_read_only_or_no_database_is_a_clear_error(tmp_path: Path) -> None:
+    open_store(f"sqlite:///{tmp_path}/store.sqlite").close()
+    with pytest.raises(StoreError, match="readonly"):
+        open_store(f"sqlite:///file:{tmp_path}/store.sqlite?mode=ro&uri=true")
+    (tmp_path / "text").write_text("not a database, but long enough to look at" * 50)
+    with pytest.raises(StoreError, match="not a database"):
+        open_store(f"sqlite:///{tmp_path}/text")
+
+
+def test_a_server_that_does_not_answer_is_a_clear_error_without_the_password() -> None:
+    with pytest.raises(StoreError) as refused:
+        open_store("postgresql://ann:secret@127.0.0.1:9/none")
+    assert "127.0.0.1:9/none" in str(refused.value)
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,376 @@
+"""Every message byte for byte, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from math import inf, nan
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import crowdveil as cv
+from crowdveil.errors import InputError
+from crowdveil.wire import (
+    PROBLEMS,
+    STATUS_BYTES,
+    AuditRecord,
+    AuditRound,
+    AuditSelection,
+    CampaignInfo,
+    CampaignView,
+    Enrolment,
+    Kind,
+    Message,
+    NewCampaign,
+    ParticipantStatus,
+    Problem,
+    Receipt,
+    RoundView,
+    Seat,
+    SelectionRow,
+    Standing,
+    Upload,
+    policy_etag,
+    secret_digest,
+)
+from crowdveil.wire.message import MOST_OFFER_BYTES
+from tests.town import square_town
+
+H = "0123456789abcdef" * 4
+AREA: dict[str, Any] = {"kind": "points", "xy_m": [[0, 0], [1000, 0]]}
+SEAT = Seat(protocol=1, campaign="coffee", participant=41, round=2, policy_hash=H)
+PLAN = NewCampaign(
+    protocol=1,
+    name="Coffee",
+    offer="A coffee",
+    area=AREA,
+    targets=(1,),
+    epsilon_per_km=1.5,
+    delta=0.25,
+    users=90,
+    wanted=9,
+)
+PLAN_BYTES = (
+    b'{"area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"confidence":0.95,"deadline_s":null,"delta":0.25,'
+    b'"enrolment":"open","epsilon_per_km":1.5,"name":"Coffee","offer":"A coffee","period":"week","protocol":1,'
+    b'"round_size":null,"rounds":6,"rule":"random","seed":null,"share":null,"targets":[1],"users":90,"wanted":9,'
+    b'"way":"crowdveil"}'
+)
+STATUS = b'{"campaign":"coffee","offer":"A coffee","padding":"%s","participant":41,"protocol":1,"state":"selected"}'
+
+MESSAGES: dict[str, tuple[Message, bytes]] = {
+    "CampaignInfo": (
+        CampaignInfo(
+            protocol=1,
+            campaign="coffee",
+            name="Kaffee für alle",
+            offer="A coffee",
+            area=AREA,
+            targets=(1,),
+            epsilon_per_km=1.5,
+            delta=0.25,
+            rule="target-aware",
+            period="day",
+            enrolment="open",
+            rounds=6,
+            round=2,
+            policy_hash=H,
+            state="open",
+        ),
+        b'{"area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"campaign":"coffee","delta":0.25,"enrolment":"open",'
+        b'"epsilon_per_km":1.5,"name":"Kaffee f\\u00fcr alle","offer":"A coffee","period":"day",'
+        b'"policy_hash":"%s","protocol":1,"round":2,"rounds":6,"rule":"target-aware","state":"open","targets":[1]}'
+        % H.encode(),
+    ),
+    "Enrolment": (
+        Enrolment(protocol=1, secret_digest=H),
+        b'{"invite":null,"protocol":1,"secret_digest":"%s"}' % H.encode(),
+    ),
+    "Seat": (
+        SEAT,
+        b'{"campaign":"coffee","participant":41,"policy_hash":"%s","protocol":1,"round":2}' % H.encode(),
+    ),
+    "Upload": (
+        Upload.of(SEAT, 123),
+        b'{"policy_hash":"%s","protocol":1,"round":2,"symbol":"00000123"}' % H.encode(),
+    ),
+    "Receipt": (
+        Receipt.of("coffee", 41, Upload.of(SEAT, None)),
+        b'{"campaign":"coffee","digest":"011356eb7df0e7e4ecfbe2f84c4900c06e740539c09bb5e8099387a59205e097",'
+        b'"participant":41,"protocol":1,"round":2}',
+    ),
+    "ParticipantStatus": (
+        ParticipantStatus.of("coffee", 41, "selected", "A coffee"),
+        STATUS % (b" " * (STATUS_BYTES - len(STATUS) + 2)),
+    ),
+    "NewCampaign": (PLAN, PLAN_BYTES),
+    "CampaignView": (
+        CampaignView(
+            protocol=1,
+            campaign="coffee",
+            state="open",
+            plan=PLAN,
+            created=1700000000,
+            rounds=(
+                RoundView(
+                    number=0,
+                    state="closed",
+                    policy_hash=H,
+                    size=15,
+                    deadline=None,
+                    seated=15,
+                    accepted=14,
+                    refused={"round-closed": 1},
+                ),
+            ),
+            estimate=(0.25, 0.75),
+        ),
+        b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"plan":%s,"protocol":1,"rounds":'
+        b'[{"accepted":14,"deadline":null,"number":0,"policy_hash":"%s","refused":{"round-closed":1},"seated":15,'
+        b'"size":15,"state":"closed"}],"selected":null,"state":"open"}' % (PLAN_BYTES, H.encode()),
+    ),
+    "SelectionRow": (
+        SelectionRow(rank=0, participant=41, round=2, symbol=0, chance=0.5),
+        b'{"chance":0.5,"participant":41,"rank":0,"round":2,"symbol":0}',
+    ),
+    "AuditRecord": (
+        AuditRecord(
+            protocol=1,
+            campaign="coffee",
+            plan=PLAN,
+            seed=7,
+            rounds=(AuditRound.of(0, b"policy", (1, 0), 1),),
+            rows=((0, 0, 0), (1, 0, None)),
+            selection=AuditSelection(participants=(0,), chances=(0.5,), hits=1, short=8),
+        ),
+        b'{"campaign":"coffee","plan":%s,"protocol":1,"rounds":[{"counts":[1,0],"nulls":1,"number":0,'
+        b'"policy":"cG9saWN5"}],"rows":[[0,0,0],[1,0,null]],"seed":7,"selection":{"chances":[0.5],"hits":1,'
+        b'"participants":[0],"short":8}}' % PLAN_BYTES,
+    ),
+    "Problem": (
+        Problem.of_input(InputError("symbol", "12", "should be 8 digits")),
+        b"""{"detail":"symbol = '12': should be 8 digits","expected":"should be 8 digits","field":"symbol",\
+"status":422,"title":"A field does not fit","type":"/problems/invalid","value":"'12'"}""",
+    ),
+}
+"""One of each, and its bytes."""
+PARTS = {"AuditRound", "AuditSelection", "RoundView"}
+"""Messages that travel within others only."""
+
+
+def altered(name: str, change: Callable[[dict[str, Any]], object]) -> bytes:
+    document = json.loads(MESSAGES[name][1])
+    change(document)
+    return json.dumps(document).encode()
+
+
+# --- what is right --------------------------------------------------------------------------------------------
+
+
+def test_every_message_has_its_bytes_written_down() -> None:
+    assert {one.__name__ for one in Message.__subclasses__()} == MESSAGES.keys() | PARTS
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_is_these_bytes_and_comes_back_from_them(name: str) -> None:
+    message, data = MESSAGES[name]
+    assert message.to_bytes() == data
+    assert type(message).from_bytes(data) == message
+    spaced = json.dumps(json.loads(data), indent=2).encode()
+    assert type(message).from_bytes(spaced).to_bytes() == data
+
+
+@given(st.none() | st.integers(0, 10**8 - 1))
+def test_an_upload_is_as_long_for_every_symbol_and_for_null(symbol: int | None) -> None:
+    upload = Upload.of(SEAT, symbol)
+    assert len(upload.to_bytes()) == len(MESSAGES["Upload"][1])
+    assert upload.symbol_number == symbol
+    assert Upload.from_bytes(upload.to_bytes()).digest == upload.digest
+
+
+def test_a_symbol_that_does_not_fit_its_eight_digits_is_refused() -> None:
+    for symbol in (-1, 10**8):
+        with pytest.raises(InputError, match="up to 8 digits"):
+            Upload.of(SEAT, symbol)
+
+
+@given(
+    st.sampled_from(get_args(Standing)),
+    st.integers(0, 2**53 - 1),
+    st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=MOST_OFFER_BYTES // 12),
+)
+def test_a_status_is_as_long_whether_selected_or_not(state: Standing, participant: int, offer: str) -> None:
+    status = ParticipantStatus.of("coffee", participant, state, offer)
+    assert len(status.to_bytes()) == STATUS_BYTES
+    assert ParticipantStatus.from_bytes(status.to_bytes()) == status
+    assert status.offer == (offer if state == "selected" else None)
+
+
+def test_a_status_has_room_for_the_longest_offer_and_the_longest_name() -> None:
+    status = ParticipantStatus.of("c" * 63, 2**53 - 1, "selected", "x" * (MOST_OFFER_BYTES - 2))
+    assert len(status.to_bytes()) == STATUS_BYTES
+
+
+def test_a_receipt_is_the_same_again_for_the_same_upload_and_another_for_another() -> None:
+    receipts = [Receipt.of("coffee", 41, Upload.of(SEAT, symbol)).digest for symbol in (1, 1, 2, None)]
+    assert receipts[0] == receipts[1]
+    assert len(set(receipts)) == 3
+
+
+def test_an_areas_own_description_travels_and_gives_the_same_area() -> None:
+    area = square_town(3)
+    described = PLAN.model_copy(update={"area": area.describe()})
+    assert cv.Area.from_description(NewCampaign.from_bytes(described.to_bytes()).area) == area
+
+
+def test_how_many_are_wanted_can_be_said_as_a_share() -> None:
+    shared = altered("NewCampaign", lambda d: d.update(wanted=None, share=0.1))
+    assert NewCampaign.from_bytes(shared).people_wanted == PLAN.people_wanted == 9
+    tiny = altered("NewCampaign", lambda d: d.update(wanted=None, share=0.0001))
+    assert NewCampaign.from_bytes(tiny).people_wanted == 1
+
+
+def test_an_audited_policy_comes_back_byte_for_byte() -> None:
+    data = bytes(range(256))
+    assert AuditRound.of(0, data, (), 0).policy_bytes == data
+
+
+def test_secrets_and_tags_are_written_one_way() -> None:
+    assert secret_digest("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert policy_etag(H) == f'"{H}"'
+
+
+# --- what is refused ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_with_an_unknown_field_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="extra = 1: is no field of this message"):
+        type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.update(extra=1)))
+
+
+@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in ("Problem", "SelectionRow")])
+@pytest.mark.parametrize("protocol", [0, 2, "1", 1.0, True, None])
+def test_a_message_of_another_protocol_is_refused(name: str, protocol: object) -> None:
+    with pytest.raises(InputError, match="protocol"):
+        type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.update(protocol=protocol)))
+
+
+@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in ("Problem", "SelectionRow")])
+def test_a_message_that_does_not_say_its_protocol_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="protocol = None: is missing"):
+        type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.pop("protocol")))
+
+
+WRONG: list[tuple[str, str, object]] = [
+    ("Upload", "symbol", 123),
+    ("Upload", "symbol", "123"),
+    ("Upload", "symbol", "0000012³"),
+    ("Upload", "symbol", "00000123\n"),
+    ("Upload", "symbol", "NULLNULL"),
+    ("Upload", "round", "2"),
+    ("Upload", "round", -1),
+    ("Upload", "round", 2.0),
+    ("Upload", "round", True),
+    ("Upload", "round", 2**53),
+    ("Upload", "policy_hash", H.upper()),
+    ("Upload", "policy_hash", H + "0"),
+    ("Seat", "campaign", "../etc"),
+    ("Seat", "campaign", "Coffee"),
+    ("Seat", "campaign", ""),
+    ("Enrolment", "secret_digest", None),
+    ("Enrolment", "invite", "with space"),
+    ("CampaignInfo", "round", None),
+    ("CampaignInfo", "policy_hash", None),
+    ("CampaignInfo", "state", "lost"),
+    ("CampaignInfo", "rule", "nearest"),
+    ("CampaignInfo", "epsilon_per_km", 0),
+    ("CampaignInfo", "epsilon_per_km", "1.5"),
+    ("CampaignInfo", "targets", []),
+    ("CampaignInfo", "targets", [1.0]),
+    ("CampaignInfo", "targets", "1"),
+    ("CampaignInfo", "area", {"kind": "points", "xy_m": [[0.5, 0]]}),
+    ("CampaignInfo", "area", {"kind": "points", "deep": [{"x": None}]}),
+    ("CampaignInfo", "area", []),
+    ("NewCampaign", "name", "two\nlines"),
+    ("NewCampaign", "name", ""),
+    ("NewCampaign", "offer", "null\x00"),
+    ("NewCampaign", "offer", "ü" * 501),
+    ("NewCampaign", "share", 0.5),
+    ("NewCampaign", "wanted", None),
+    ("NewCampaign", "confidence", 1),
+    ("NewCampaign", "delta", -0.1),
+    ("ParticipantStatus", "padding", ""),
+    ("ParticipantStatus", "offer", None),
+    ("ParticipantStatus", "state", "reported"),
+    ("AuditRecord", "rows", [[0, 0]]),
+    ("AuditRecord", "rows", [[0, 0, "1"]]),
+    ("AuditRecord", "rounds", [{"number": 0, "policy": "not base64!", "counts": [], "nulls": 0}]),
+    ("AuditRecord", "selection", {"participants": [1], "chances": [], "hits": 0, "short": 0}),
+    ("SelectionRow", "chance", 1.5),
+    ("Problem", "status", 200),
+    ("Problem", "type", "/problems/nonsense"),
+    ("Problem", "type", "invalid"),
+]
+
+
+@pytest.mark.parametrize(("name", "field", "value"), WRONG)
+def test_a_value_that_does_not_fit_is_refused(name: str, field: str, value: object) -> None:
+    kind = type(MESSAGES[name][0])
+    with pytest.raises(InputError):
+        kind.from_bytes(altered(name, lambda d: d.update({field: value})))
+
+
+@pytest.mark.parametrize("number", [nan, inf, -inf])
+@pytest.mark.parametrize(
+    ("name", "field"), [("CampaignInfo", "delta"), ("NewCampaign", "epsilon_per_km"), ("SelectionRow", "chance")]
+)
+def test_a_number_that_is_none_is_refused_in_json_and_in_the_library(name: str, field: str, number: float) -> None:
+    message = MESSAGES[name][0]
+    with pytest.raises(InputError, match="not a number that JSON knows"):
+        type(message).from_bytes(altered(name, lambda d: d.update({field: number})))
+    with pytest.raises(ValueError, match=field):
+        type(message)(**{**dict(message), field: number})
+
+
+def test_a_number_beyond_all_bounds_is_refused() -> None:
+    with pytest.raises(InputError, match="epsilon_per_km"):
+        NewCampaign.from_bytes(PLAN_BYTES.replace(b'_km":1.5', b'_km":1e999'))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b"1", b"\xff", b'{"round":1,"round":2}', b"[" * 100_000, b'{"symbol":"\\ud800"}']
+)
+def test_what_is_no_json_object_is_refused_with_one_clear_error(data: bytes) -> None:
+    with pytest.raises(InputError):
+        Upload.from_bytes(data)
+
+
+def test_a_refusal_names_the_field_the_value_and_what_would_be_right() -> None:
+    with pytest.raises(InputError) as refused:
+        CampaignView.from_bytes(altered("CampaignView", lambda d: d["rounds"][0].update(seated="15")))
+    assert (refused.value.field, refused.value.value) == ("rounds.0.seated", "15")
+    assert "valid integer" in refused.value.expected
+
+
+def test_a_message_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        SEAT.round = 3
+
+
+# --- problems -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_every_problem_is_in_the_table_and_travels(kind: Kind) -> None:
+    problem = Problem.of(kind)
+    assert 400 <= problem.status < 600
+    assert problem.detail == problem.title == PROBLEMS[kind].title
+    assert Problem.from_bytes(problem.to_bytes()).kind == kind
+
+
+def test_the_table_has_no_other_problems() -> None:
+    assert set(PROBLEMS) == set(get_args(Kind))
