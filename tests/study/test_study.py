@@ -73,16 +73,14 @@ def test_every_single_target_is_in_the_report(made: Study) -> None:
 def test_a_claim_is_decided_by_the_records_alone(made: Study) -> None:
     """Records in which Laplace wins everywhere turn the claims about it around."""
 
-    def verdicts(records: list[Record]) -> dict[str, str]:
-        return {claim.text[:50]: claim.verdict for claim in claims_of("new-york", records)}
+    def about_laplace(records: list[Record]) -> list[str]:
+        claims = claims_of("new-york", records)
+        return [claim.verdict for claim in claims if "lies above planar Laplace" in claim.text]
 
     better = [replace(r, value=1.0, ci_high=1.0) if r.method == "laplace" else r for r in made.records]
     worse = [replace(r, value=1e-6, ci_low=0.0) if r.method == "laplace" else r for r in made.records]
-    told_better, told_worse = verdicts(better), verdicts(worse)
-    about_laplace = [text for text in told_worse if "lies above planar Laplace" in text]
-    assert about_laplace
-    assert all(told_worse[text] == "holds" for text in about_laplace)
-    assert all(told_better[text] == "does not hold" for text in about_laplace)
+    assert about_laplace(worse) == ["holds"] * 6
+    assert about_laplace(better) == ["does not hold"] * 6
 
 
 def test_the_attacker_never_exceeds_the_bound(made: Study) -> None:

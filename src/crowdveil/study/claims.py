@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import exp, isclose, log
 
+from crowdveil.study.charts import METHODS
 from crowdveil.study.records import Record
 from crowdveil.study.report import Claim, Verdict
 
@@ -205,12 +206,4 @@ def _percent(record: Record) -> str:
 
 
 def _name(method: str) -> str:
-    return {
-        "none": "no obfuscation",
-        "algorithm-1": "the paper's policy with π known",
-        "algorithm-2": "Algorithm 2 as printed",
-        "crowdveil": "ours",
-        "crowdveil-known": "ours with π known",
-        "laplace": "planar Laplace",
-        "laplace-posterior": "planar Laplace ranked by posterior (told π)",
-    }[method]
+    return METHODS[method].name

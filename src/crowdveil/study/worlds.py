@@ -189,4 +189,3 @@ _RECIPES: dict[str, Callable[[Source, int], World]] = {
     "san-francisco": _san_francisco,
     "tower-city": _tower_city,
 }
-STUDIES = tuple(_RECIPES)

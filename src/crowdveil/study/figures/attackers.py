@@ -55,13 +55,11 @@ def records(source: Source, effort: Effort) -> list[Record]:
     made: list[Record] = []
     for base in BASES:
         values: dict[str, list[float]] = {}
-        bounds = []
         for seed in range(min(effort.seeds, 8)):
             places = world.places(*OURS, 0.7, target, np.random.default_rng([seed, PLACES_STREAM]))
             crowd = Crowd(world.area, target, places, log(base))
             pi = crowd.prior()
             bound = guess_bounds(world.area, pi, log(base))
-            bounds.append(float(bound.max()))
             for name, policy in _policies(crowd, pi).items():
                 values.setdefault(name, []).append(_attack(policy, pi, bound, seed))
             values.setdefault("no report", []).append(float(pi.max()))
@@ -85,7 +83,7 @@ def records(source: Source, effort: Effort) -> list[Record]:
                     epsilon_per_km=log(base),
                     delta=0.7,
                     targets=1,
-                    extra={"bound": float(np.mean(bounds)), "simulated": SIMULATED},
+                    extra={"bound": float(np.mean(values["bound"])), "simulated": SIMULATED},
                 )
             )
     return made
