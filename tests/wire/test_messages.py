@@ -20,18 +20,26 @@ from crowdveil.wire import (
     AuditRound,
     AuditSelection,
     CampaignInfo,
+    CampaignList,
+    CampaignSummary,
     CampaignView,
     Enrolment,
+    Health,
+    InviteRequest,
+    Invites,
     Kind,
     Message,
     NewCampaign,
     ParticipantStatus,
+    Preview,
+    PreviewPoint,
     Problem,
     Receipt,
     RoundView,
     Seat,
     SelectionRow,
     Standing,
+    StateChange,
     Upload,
     policy_etag,
     secret_digest,
@@ -55,8 +63,8 @@ PLAN = NewCampaign(
 )
 PLAN_BYTES = (
     b'{"area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"confidence":0.95,"deadline_s":null,"delta":0.25,'
-    b'"enrolment":"open","epsilon_per_km":1.5,"name":"Coffee","offer":"A coffee","period":"week","protocol":1,'
-    b'"round_size":null,"rounds":6,"rule":"random","seed":null,"share":null,"targets":[1],"users":90,"wanted":9,'
+    b'"enrolment":"open","epsilon_per_km":1.5,"name":"Coffee","null_epsilon":null,"offer":"A coffee","period":"week",'
+    b'"prior":null,"protocol":1,"round_size":null,"rounds":6,"rule":"random","seed":null,"share":null,"targets":[1],"users":90,"wanted":9,'
     b'"way":"crowdveil"}'
 )
 STATUS = b'{"campaign":"coffee","offer":"A coffee","padding":"%s","participant":41,"protocol":1,"state":"selected"}'
@@ -81,7 +89,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             state="open",
         ),
         b'{"area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"campaign":"coffee","delta":0.25,"enrolment":"open",'
-        b'"epsilon_per_km":1.5,"name":"Kaffee f\\u00fcr alle","offer":"A coffee","period":"day",'
+        b'"epsilon_per_km":1.5,"name":"Kaffee f\\u00fcr alle","null_epsilon":null,"offer":"A coffee","period":"day",'
         b'"policy_hash":"%s","protocol":1,"round":2,"rounds":6,"rule":"target-aware","state":"open","targets":[1]}'
         % H.encode(),
     ),
@@ -128,10 +136,38 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             ),
             estimate=(0.25, 0.75),
         ),
-        b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"plan":%s,"protocol":1,"rounds":'
+        b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expected_coverage":null,"plan":%s,"protocol":1,"rounds":'
         b'[{"accepted":14,"deadline":null,"number":0,"policy_hash":"%s","refused":{"round-closed":1},"seated":15,'
         b'"size":15,"state":"closed"}],"selected":null,"state":"open"}' % (PLAN_BYTES, H.encode()),
     ),
+    "CampaignList": (
+        CampaignList(
+            protocol=1,
+            campaigns=(CampaignSummary(campaign="coffee", name="Coffee", state="draft", created=1700000000),),
+        ),
+        b'{"campaigns":[{"campaign":"coffee","created":1700000000,"name":"Coffee","state":"draft"}],"protocol":1}',
+    ),
+    "StateChange": (StateChange(protocol=1, state="paused"), b'{"protocol":1,"state":"paused"}'),
+    "InviteRequest": (InviteRequest(protocol=1, count=2), b'{"count":2,"protocol":1}'),
+    "Invites": (Invites(protocol=1, invites=("a-b", "c_d")), b'{"invites":["a-b","c_d"],"protocol":1}'),
+    "Preview": (
+        Preview(
+            protocol=1,
+            cells=2,
+            people_wanted=9,
+            beta=0.5,
+            expected_coverage=0.75,
+            by_chance=0.25,
+            hit_probability=(0.5, 0.125),
+            private_from_epsilon_per_km=1.5,
+            by_epsilon=(PreviewPoint(epsilon_per_km=1.5, wanted=9, expected_coverage=0.75),),
+            by_wanted=(),
+        ),
+        b'{"beta":0.5,"by_chance":0.25,"by_epsilon":[{"epsilon_per_km":1.5,"expected_coverage":0.75,"wanted":9}],'
+        b'"by_wanted":[],"cells":2,"expected_coverage":0.75,"hit_probability":[0.5,0.125],"people_wanted":9,'
+        b'"private_from_epsilon_per_km":1.5,"protocol":1}',
+    ),
+    "Health": (Health(protocol=1, status="ok"), b'{"protocol":1,"status":"ok"}'),
     "SelectionRow": (
         SelectionRow(rank=0, participant=41, round=2, symbol=0, chance=0.5),
         b'{"chance":0.5,"participant":41,"rank":0,"round":2,"symbol":0}',
@@ -157,7 +193,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
     ),
 }
 """One of each, and its bytes."""
-PARTS = {"AuditRound", "AuditSelection", "RoundView"}
+PARTS = {"AuditRound", "AuditSelection", "CampaignSummary", "PreviewPoint", "RoundView"}
 """Messages that travel within others only."""
 
 

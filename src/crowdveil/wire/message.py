@@ -68,6 +68,7 @@ Offer = Annotated[
 ]
 AreaObject = Annotated[dict[str, Any], AfterValidator(_plain_json), Field(description="as Area.describe() gives")]
 Targets = Annotated[tuple[Whole, ...], Strict(False), Field(min_length=1)]
+Secret = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
 Rule = Literal["random", "target-aware"]
 Period = Literal["week", "day"]
 CampaignState = Literal["draft", "open", "paused", "closed", "finished"]

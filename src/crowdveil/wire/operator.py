@@ -22,10 +22,14 @@ from crowdveil.wire.message import (
     Positive,
     Protocol,
     Rule,
+    Secret,
     Share,
     Targets,
     Whole,
 )
+
+MOST_INVITES = 10_000
+"""In one request; more take several."""
 
 RoundState = Literal["opening", "open", "closed"]
 
@@ -68,6 +72,10 @@ class NewCampaign(Message):
     confidence: OpenShare = 0.95
     """ρ, of algorithm-2 alone."""
     way: Literal["crowdveil", "algorithm-2"] = "crowdveil"
+    prior: Many[Share] | None = None
+    """What is known of where people are, a share for each cell; None for nothing."""
+    null_epsilon: Epsilon | None = None
+    """ε₀: how much a reply may tell about having a frequent place at all; None lets devices say NULL in the clear."""
     round_size: Positive | None = None
     """Reports after which a round closes; None for users / rounds."""
     deadline_s: Positive | None = None
@@ -115,8 +123,83 @@ class CampaignView(Message):
     rounds: Many[RoundView]
     estimate: Many[Share] | None = None
     """π, the share of people in each cell as learned so far."""
+    expected_coverage: Share | None = None
+    """What the last policy is worth under that estimate."""
     selected: Whole | None = None
     """How many were selected; None before the selection."""
+
+
+class Health(Message):
+    """The server answers, and its database can be written to."""
+
+    protocol: Protocol
+    status: Literal["ok"]
+
+
+class CampaignSummary(Message):
+    """A campaign in the list of all."""
+
+    campaign: CampaignId
+    name: Name
+    state: CampaignState
+    created: Whole
+    """Seconds since 1970 (UTC)."""
+
+
+class CampaignList(Message):
+    """All campaigns, the oldest first."""
+
+    protocol: Protocol
+    campaigns: Many[CampaignSummary]
+
+
+class StateChange(Message):
+    """Starts (or goes on after a pause), pauses or closes a campaign."""
+
+    protocol: Protocol
+    state: Literal["open", "paused", "closed"]
+
+
+class InviteRequest(Message):
+    """Asks for invites; each lets one device in."""
+
+    protocol: Protocol
+    count: Annotated[int, Field(ge=1, le=MOST_INVITES)]
+
+
+class Invites(Message):
+    """New invites. The server keeps their hashes alone, so they are shown this once."""
+
+    protocol: Protocol
+    invites: Many[Secret]
+
+
+class PreviewPoint(Message):
+    """What a campaign would be worth with other settings."""
+
+    epsilon_per_km: Epsilon
+    wanted: Positive
+    expected_coverage: Share
+
+
+class Preview(Message):
+    """What a campaign promises before it starts, under the prior given or a uniform one."""
+
+    protocol: Protocol
+    cells: Positive
+    people_wanted: Positive
+    beta: Share
+    """The share of the first round's reports that should select."""
+    expected_coverage: Share
+    """Σ_T π_t p_t / β: the chance that somebody selected has a target as their place."""
+    by_chance: Share
+    """The same for people chosen blindly, Σ_T π_t."""
+    hit_probability: Many[Share]
+    """Of each cell, in the first round."""
+    private_from_epsilon_per_km: Epsilon
+    """The least ε for which the first policy is certified, rounded up."""
+    by_epsilon: Many[PreviewPoint]
+    by_wanted: Many[PreviewPoint]
 
 
 class SelectionRow(Message):

@@ -36,6 +36,7 @@ from crowdveil.wire.message import (
     Positive,
     Protocol,
     Rule,
+    Secret,
     Share,
     Targets,
     Whole,
@@ -48,7 +49,6 @@ STATUS_BYTES = 4096
 """Size of every status; a constant of protocol 1."""
 
 Standing = Literal["seated", "reported", "selected", "not-selected"]
-Secret = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
 
 
 class CampaignInfo(Message):
@@ -65,6 +65,8 @@ class CampaignInfo(Message):
     """A place is frequent when its probability exceeds this."""
     rule: Rule
     period: Period
+    null_epsilon: Epsilon | None = None
+    """ε₀: how much a reply may tell about having a frequent place at all; None takes NULL in the clear."""
     enrolment: Literal["open", "invite"]
     rounds: Positive
     round: Whole | None
