@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+import secrets
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
 from contextlib import ExitStack
 from math import log
 from pathlib import Path
@@ -124,8 +126,18 @@ class Hall:
         answer = self._request(request.method, request.path, request.body or None, dict(request.headers))
         return Reply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
 
+    def stream(self, method: str, path: str, parts: AsyncIterator[bytes]) -> httpx.Response:
+        """A request whose length is not announced."""
+        return self._request(method, path, parts, dict(JSON))
+
+    def enrol_later(self, secret: str) -> Future[httpx.Response]:
+        """Ask for a seat, and do not wait."""
+        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
+        path = f"/v1/campaigns/{NAME}/seats"
+        return self._portal.start_task_soon(lambda: self.client.post(path, content=body, headers=JSON))
+
     def _request(
-        self, method: str, path: str, body: bytes | Iterator[bytes] | None, headers: dict[str, str]
+        self, method: str, path: str, body: bytes | AsyncIterator[bytes] | None, headers: dict[str, str]
     ) -> httpx.Response:
         return self._portal.call(lambda: self.client.request(method, path, content=body, headers=headers))
 
@@ -133,8 +145,10 @@ class Hall:
         """A real device; with a seed, one whose dice can be thrown again elsewhere."""
         if not path.exists():
             Ledger.create(path)
-        dice = {} if seed is None else {"random_bits": random.Random(seed).getrandbits}
-        return Device(Settings(patience=Patience(attempts=2), beat_s=0), path, self, sleep=lambda _: None, **dice)
+        dice = secrets.randbits if seed is None else random.Random(seed).getrandbits
+        return Device(
+            Settings(patience=Patience(attempts=2), beat_s=0), path, self, sleep=lambda _: None, random_bits=dice
+        )
 
 
 def kind_of(answer: httpx.Response) -> str:

@@ -17,7 +17,7 @@ from crowdveil.place import NULL
 from crowdveil.planning import choose, plan_of
 from crowdveil.prior import count_symbols
 from crowdveil.report import draw
-from crowdveil.selection import Reports
+from crowdveil.selection import Reports, Selection
 from crowdveil.server.conductor import CLAIM_S, Conductor
 from crowdveil.store import Store, claim_round, open_store
 from crowdveil.wire import AuditRecord, CampaignInfo, CampaignList, Invites, ParticipantStatus, Preview
@@ -29,7 +29,7 @@ PLACES = [5, 5, NULL, 0, 1, 5, 15, 5, 9, NULL, 5, 6]
 
 def join_all(hall: Hall, folder: Path, places: list[int]) -> list[str]:
     """Everyone joins; the conductor looks when a round is full. What each ledger says."""
-    states = []
+    states: list[str] = []
     for number, place in enumerate(places):
         device = hall.device(folder / str(number), seed=number)
         where = {} if place == NULL else {place: 1.0}
@@ -42,7 +42,7 @@ def join_all(hall: Hall, folder: Path, places: list[int]) -> list[str]:
     return states
 
 
-def played(new_seed: int, places: list[int]) -> tuple[cv.Selection, list[int | None]]:
+def played(new_seed: int, places: list[int]) -> tuple[Selection, list[int | None]]:
     """The same campaign without server, store or device: the pure state machine, and the same dice."""
     state = begin(plan_of(plan(), new_seed))
     rows, symbols = [], []
@@ -228,18 +228,14 @@ def test_a_policy_whose_maker_died_is_made_by_another_when_the_claim_runs_out(ha
 def test_one_campaign_that_fails_does_not_hold_up_the_others(
     hall: Hall, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from crowdveil.server import conductor
-
-    solve = conductor.next_policy
-
     def fail_once(state: object) -> cv.Policy:
-        monkeypatch.setattr(conductor, "next_policy", solve)
+        monkeypatch.undo()
         raise cv.InputError("prior", "?", "cannot be solved")
 
     for name in ("first", "second"):
         hall.operate("PUT", f"/campaigns/{name}", plan().to_bytes())
         hall.change("open", name)
-    monkeypatch.setattr(conductor, "next_policy", fail_once)
+    monkeypatch.setattr("crowdveil.server.conductor.next_policy", fail_once)
     assert [(one.event, one.campaign) for one in hall.step()] == [
         ("campaign-failed", "first"),
         ("round-opened", "second"),

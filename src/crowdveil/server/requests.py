@@ -14,6 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.errors import InputError
 from crowdveil.server.gate import address_of
+from crowdveil.server.limits import is_this_machine
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.server.services import Services
 from crowdveil.store import is_participant, operators
@@ -27,8 +28,8 @@ CampaignPath = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$", descrip
 RoundPath = Annotated[int, Path(ge=0, lt=2**31, description="Number of the round, from 0")]
 
 
-def services_of(request: Request) -> Services:
-    """What the routes work with."""
+async def services_of(request: Request) -> Services:
+    """What the routes work with. Not a plain function: FastAPI would call that in another thread."""
     services: Services = request.app.state.services
     return services
 
@@ -52,7 +53,7 @@ def send(message: Message) -> Response:
     return Response(message.to_bytes(), media_type=JSON)
 
 
-def bearer(request: Request) -> str:
+async def bearer(request: Request) -> str:
     """The hash of the token that a request carries."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     token = token.strip()
@@ -64,22 +65,25 @@ def bearer(request: Request) -> str:
 Bearer = Annotated[str, Depends(bearer)]
 
 
-async def operator(request: Request, services: ServicesOf) -> str:
+async def operator(request: Request, shown: Bearer, services: ServicesOf) -> str:
     """The operator's name. Hashes are compared in constant time, and all of them whatever the first ones say."""
     address = address_of(request.scope)
     if not services.failures.allows(address):
         raise refuse("too-many-requests", "too many wrong tokens from this address; wait a minute")
-    try:
-        shown = bearer(request)
-        known = await run_in_threadpool(operators, services.store)
-        found = [name for name, kept in known.items() if hmac.compare_digest(kept, shown)]
-        if not found:
-            participant = await run_in_threadpool(is_participant, services.store, shown)
-            raise refuse("forbidden" if participant else "unauthorized")
-    except Exception:
-        services.failures.count(address)
-        raise
-    return found[0]
+    name = await operator_with(services, shown)
+    if name is None:
+        if not is_this_machine(address):
+            services.failures.count(address)
+        participant = await run_in_threadpool(is_participant, services.store, shown)
+        raise refuse("forbidden" if participant else "unauthorized")
+    return name
+
+
+async def operator_with(services: Services, token_hash: str) -> str | None:
+    """Whose token it is, or None."""
+    known = await run_in_threadpool(operators, services.store)
+    found = [name for name, kept in known.items() if hmac.compare_digest(kept, token_hash)]
+    return found[0] if found else None
 
 
 OperatorName = Annotated[str, Depends(operator)]
@@ -87,9 +91,8 @@ OperatorName = Annotated[str, Depends(operator)]
 
 async def stranger(services: Services, secret_hash: str) -> Exception:
     """Why a secret without a seat is refused: an operator's token is for another role."""
-    known = await run_in_threadpool(operators, services.store)
-    mine = [name for name, kept in known.items() if hmac.compare_digest(kept, secret_hash)]
-    return refuse("forbidden" if mine else "unknown-participant")
+    mine = await operator_with(services, secret_hash)
+    return refuse("unknown-participant" if mine is None else "forbidden")
 
 
 # --- what the OpenAPI document says ---------------------------------------------------------------------------

@@ -18,7 +18,7 @@ class Settings:
     requests_per_minute: int = 600
     """From one address; requests from this very machine are not limited."""
     failures_per_minute: int = 20
-    """Wrong tokens from one address, this machine included."""
+    """Wrong tokens from one address; this machine's are not counted."""
     commit_reports: int = 512
     """Most seats and reports in one commit."""
     waiting: int = 5_000
