@@ -1,0 +1,49 @@
+// One report: a symbol drawn from a certified policy, in whole numbers.
+//
+// A row of weights sums to 2^B, so B random bits u choose exactly: symbol s when c_{s-1} ≤ u < c_s, c_s = w_0 + ... + w_s.
+// A completion refines the last symbol by B further bits. Both stages are always drawn and always looked up, and a look-up
+// compares with every boundary, so that neither the time nor the randomness that is used tells where the phone is.
+
+import type { Certificate } from "./certify/certificate";
+import { explain } from "./certify/certificate";
+import { NotPrivateError } from "./errors";
+import type { Policy } from "./policy/policy";
+import { checkedBits, secureBits, type RandomBits } from "./random";
+
+/** Draw what a phone in a cell sends, or `NULL` from a policy that protects it; send it once and keep it. */
+export function draw(policy: Policy, place: number, certificate: Certificate, randomBits: RandomBits = secureBits): number {
+  requireCertificate(certificate, policy);
+  const { first, second } = policy.rowsOf(place);
+  const { bits, symbols } = policy.fields;
+  const symbol = pick(first, checkedBits(randomBits, bits));
+  if (second === null) return symbol;
+  const refined = pick(second, checkedBits(randomBits, bits));
+  return symbol + Number(symbol === symbols.length - 1) * refined;
+}
+
+/** The number of boundaries c_s at or below u; the last one, 2^B, never is. */
+function pick(weights: BigUint64Array, u: bigint): number {
+  let boundary = 0n;
+  let count = 0;
+  for (const weight of weights) {
+    boundary += weight;
+    count += Number(boundary <= u);
+  }
+  return count;
+}
+
+function requireCertificate(certificate: Certificate, policy: Policy): void {
+  const short = policy.hash.slice(0, 12);
+  if (certificate.policyHash !== policy.hash) {
+    throw new NotPrivateError(
+      `policy ${short}: the certificate is for ${certificate.policyHash.slice(0, 12)}; certify this policy`,
+    );
+  }
+  if (certificate.epsilonPerKm !== policy.epsilonPerKm) {
+    throw new NotPrivateError(
+      `policy ${short}: it states ε = ${policy.epsilonPerKm} per km, but the certificate is for ` +
+        `${certificate.epsilonPerKm}; certify what it states`,
+    );
+  }
+  if (!certificate.ok) throw new NotPrivateError(`policy ${short}: nothing is drawn from it. ${explain(certificate)}`);
+}

@@ -1,0 +1,52 @@
+// The one place to report, or none.
+//
+// Frequent places are the cells with probability above δ. Without any, the reply is NULL. Else a rule picks one:
+//
+//     random         each with the same chance
+//     target-aware   the likeliest frequent place that is a target, of equally likely ones the first; else as random
+//
+// One number is drawn under either rule. Privacy does not depend on the rule: Definition 1 bounds what a report tells about
+// the place that was picked, whichever rule picked it.
+
+import { InputError } from "../errors";
+import { checkDelta } from "../fields";
+import { NULL } from "../policy/policy";
+import { checkedBelow, secureBelow, type RandomBelow } from "../random";
+import type { Profile } from "./profile";
+
+export type Rule = "random" | "target-aware";
+
+export function frequentPlaces(profile: Profile, delta: number): number[] {
+  checkDelta(delta);
+  const frequent: number[] = [];
+  for (const [cell, probability] of profile) {
+    if (!(cell >= 0 && probability >= 0 && probability <= 1)) {
+      throw new InputError(`profile[${cell}]`, probability, "cells are 0 or more, probabilities between 0 and 1");
+    }
+    if (probability > delta) frequent.push(cell);
+  }
+  return frequent.sort((a, b) => a - b);
+}
+
+export function choosePlace(
+  profile: Profile,
+  delta: number,
+  rule: Rule,
+  targets: readonly number[],
+  randomBelow: RandomBelow = secureBelow,
+): number {
+  if (rule === "target-aware" && targets.length === 0) {
+    throw new InputError("targets", targets, "the rule 'target-aware' needs one or more target cells");
+  }
+  const frequent = frequentPlaces(profile, delta);
+  if (frequent.length === 0) return NULL;
+  const number = checkedBelow(randomBelow, frequent.length);
+  if (rule === "target-aware") {
+    const wanted = new Set(targets);
+    const hits = frequent.filter((cell) => wanted.has(cell));
+    const likeliest = Math.max(...hits.map((cell) => profile.get(cell) as number));
+    const best = hits.find((cell) => profile.get(cell) === likeliest);
+    if (best !== undefined) return best;
+  }
+  return frequent[number] as number;
+}

@@ -1,0 +1,119 @@
+// Google Timeline exports of one device: the older Records.json, and the newer files that phones write themselves.
+//
+//     Records.json   {"locations": [{"latitudeE7": 481000000, "longitudeE7": 115000000, "timestamp": "..."}]}
+//     Android        {"semanticSegments": [...], "rawSignals": [...]}, places as "48.1°, 11.5°"
+//     iPhone         [segment, ...], places as "geo:48.1,11.5"
+//
+// A segment gives its stay (at its start), the two ends of its journey, and every point of its path. Segments repeat raw
+// signals, so equal places at equal times count once.
+
+import { CrowdveilError, FileFormatError } from "../errors";
+import type { Visits } from "../profile/visits";
+import { offsetOf, readTime, type Zone } from "./clock";
+import { DUPLICATE, Gather, toNumber } from "./gather";
+import { jsonElements } from "./json_elements";
+import { textChunks, type Progress, type Source } from "./source";
+
+const EXPECTED =
+  'a Google Timeline export: Records.json with "locations", or the phone\'s own with "semanticSegments" or ' +
+  '"rawSignals", or a list of segments';
+const FIELDS = new Set(["locations", "rawSignals", "semanticSegments"]);
+const PLACE = /^(?:geo:)?\s*(-?[\d.]+)\s*°?\s*,\s*(-?[\d.]+)\s*°?\s*$/;
+
+interface Fix {
+  readonly time: string;
+  readonly afterS: number;
+  readonly latitude: string;
+  readonly longitude: string;
+  readonly scale: number;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export async function readTimeline(source: Source, zone: Zone | null, progress?: Progress): Promise<Visits> {
+  const gather = new Gather(source.name, EXPECTED);
+  const seen = new Set<string>();
+  try {
+    for await (const batch of jsonElements(textChunks(source, progress), FIELDS)) {
+      for (const { field, value } of batch) {
+        for (const fix of fixesOf(field, fields(value))) addOnce(fix, gather, seen, zone);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof CrowdveilError)) throw error;
+    throw new FileFormatError(`${source.name}: ${error.message}; expected ${EXPECTED}`);
+  }
+  return gather.done();
+}
+
+function addOnce(fix: Fix, gather: Gather, seen: Set<string>, zone: Zone | null): void {
+  const key = `${fix.time}|${fix.afterS}|${fix.latitude}|${fix.longitude}|${fix.scale}`;
+  if (seen.has(key)) {
+    gather.visits.drop(DUPLICATE);
+    return;
+  }
+  seen.add(key);
+  const { seconds, stated } = readTime(fix.time);
+  const utcS = seconds + fix.afterS;
+  const [latitude, longitude] = [toNumber(fix.latitude) / fix.scale, toNumber(fix.longitude) / fix.scale];
+  gather.add(utcS, offsetOf(utcS, stated, zone), latitude, longitude);
+}
+
+function fixesOf(field: string, value: Fields): Fix[] {
+  switch (field) {
+    case "locations":
+      return [recordFix(value)];
+    case "rawSignals": {
+      // Wifi scans and guesses of activity are signals without a position, not bad rows.
+      if (!("position" in value)) return [];
+      const position = fields(value["position"]);
+      return [fixAt(position["timestamp"], "LatLng" in position ? position["LatLng"] : position["latLng"])];
+    }
+    default:
+      return segmentFixes(value);
+  }
+}
+
+function recordFix(record: Fields): Fix {
+  return {
+    time: text(record["timestamp"] ?? record["timestampMs"]),
+    afterS: 0,
+    latitude: text(record["latitudeE7"]),
+    longitude: text(record["longitudeE7"]),
+    scale: 1e7,
+  };
+}
+
+function segmentFixes(segment: Fields): Fix[] {
+  const { startTime, endTime } = segment;
+  const found: Fix[] = [];
+  if ("visit" in segment) {
+    found.push(fixAt(startTime, fields(fields(segment["visit"])["topCandidate"])["placeLocation"]));
+  }
+  if ("activity" in segment) {
+    const activity = fields(segment["activity"]);
+    found.push(fixAt(startTime, activity["start"]), fixAt(endTime, activity["end"]));
+  }
+  const path: unknown = segment["timelinePath"];
+  for (const one of Array.isArray(path) ? (path as unknown[]) : []) {
+    const point = fields(one);
+    const minutes = toNumber(text(point["durationMinutesOffsetFromStartTime"] ?? 0));
+    found.push(fixAt("time" in point ? point["time"] : startTime, point["point"], 60 * minutes));
+  }
+  return found;
+}
+
+function fixAt(time: unknown, place: unknown, afterS = 0): Fix {
+  const written = text(typeof place === "object" && place !== null ? fields(place)["latLng"] : place);
+  const match = PLACE.exec(written.trim());
+  return { time: text(time), afterS, latitude: match?.[1] ?? "", longitude: match?.[2] ?? "", scale: 1 };
+}
+
+/** Text, or a number's digits; empty for anything else. */
+function text(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : "";
+}
+
+function fields(value: unknown): Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}

@@ -1,0 +1,164 @@
+// What a device and the server say to each other. An upload is as long for one symbol as for any other and for NULL; a
+// status takes STATUS_BYTES whether selected or not.
+
+import type { Bytes } from "../bytes";
+import { InputError } from "../errors";
+import type { Json, PlainObject } from "../json";
+import type { Rule } from "../profile/place";
+import { sha256Hex } from "../sha256";
+import { Incoming, PROTOCOL, toBytes } from "./message";
+
+const NULL_SYMBOL = "nullnull";
+const SYMBOL_DIGITS = NULL_SYMBOL.length;
+export const STATUS_BYTES = 4096;
+const NAME = /^[^\u0000-\u001f\u007f]{1,200}$/u;
+const OFFER = /^[^\u0000-\u0009\u000b-\u001f\u007f]{1,3000}$/u;
+
+export const CAMPAIGN_STATES = ["draft", "open", "paused", "closed", "finished"] as const;
+export type CampaignState = (typeof CAMPAIGN_STATES)[number];
+const STANDINGS = ["seated", "reported", "selected", "not-selected"] as const;
+export type Standing = (typeof STANDINGS)[number];
+
+/** What anyone may know of a campaign, and all that a device needs to decide whether to take part. */
+export interface CampaignInfo {
+  readonly campaign: string;
+  readonly name: string;
+  readonly offer: string;
+  readonly area: Json;
+  readonly targets: readonly number[];
+  readonly epsilonPerKm: number;
+  readonly delta: number;
+  readonly rule: Rule;
+  readonly period: "week" | "day";
+  /** ε₀: how much a reply may tell about having a frequent place at all; null takes NULL in the clear. */
+  readonly nullEpsilon: number | null;
+  readonly enrolment: "open" | "invite";
+  readonly rounds: number;
+  /** The open round and its policy's hash; null while none is open. */
+  readonly open: { readonly round: number; readonly policyHash: string } | null;
+  readonly state: CampaignState;
+}
+
+export function readCampaignInfo(data: Uint8Array): CampaignInfo {
+  return Incoming.read("CampaignInfo", data, (message) => {
+    message.protocol();
+    return {
+      campaign: message.campaign(),
+      name: message.text("name", NAME, "should be 1 to 200 letters"),
+      offer: message.text("offer", OFFER, "should be a text of at most 3,000 bytes"),
+      area: message.get("area"),
+      targets: readTargets(message.get("targets")),
+      epsilonPerKm: message.real("epsilon_per_km"),
+      delta: message.real("delta"),
+      rule: message.oneOf("rule", ["random", "target-aware"] as const),
+      period: message.oneOf("period", ["week", "day"] as const),
+      nullEpsilon: (message.optional("null_epsilon") ?? null) === null ? null : message.real("null_epsilon"),
+      enrolment: message.oneOf("enrolment", ["open", "invite"] as const),
+      rounds: message.whole("rounds", 1),
+      open: readOpenRound(message),
+      state: message.oneOf("state", CAMPAIGN_STATES),
+    };
+  });
+}
+
+function readTargets(value: Json): number[] {
+  if (!Array.isArray(value) || value.length === 0) throw new InputError("targets", value, "should be a list of cells");
+  return value.map((cell) => {
+    if (typeof cell !== "bigint" || cell < 0n || cell >= 2n ** 53n) {
+      throw new InputError("targets", cell, "should be whole numbers");
+    }
+    return Number(cell);
+  });
+}
+
+function readOpenRound(message: Incoming): CampaignInfo["open"] {
+  const [round, hash] = [message.get("round"), message.get("policy_hash")];
+  if ((round === null) !== (hash === null)) {
+    throw new InputError("round", round, "round and policy_hash should be given together, or neither");
+  }
+  return round === null ? null : { round: message.whole("round"), policyHash: message.digest("policy_hash") };
+}
+
+/** Asks for a seat: the device chooses a secret and sends its digest; asking again with it gives the same seat. */
+export function enrolmentBytes(secret: string, invite: string | null): Bytes {
+  return toBytes({ protocol: PROTOCOL, secret_digest: sha256Hex(secret), invite });
+}
+
+/** Where a device belongs: it draws from this policy, once, and uploads in this round. */
+export interface Seat {
+  readonly campaign: string;
+  readonly participant: number;
+  readonly round: number;
+  readonly policyHash: string;
+}
+
+export function readSeat(data: Uint8Array): Seat {
+  return Incoming.read("Seat", data, (message) => {
+    message.protocol();
+    return {
+      campaign: message.campaign(),
+      participant: message.whole("participant"),
+      round: message.whole("round"),
+      policyHash: message.digest("policy_hash"),
+    };
+  });
+}
+
+/** One report, of the same size for every symbol and for NULL (null). */
+export function uploadBytes(seat: Pick<Seat, "round" | "policyHash">, symbol: number | null): Bytes {
+  if (symbol !== null && !(Number.isInteger(symbol) && symbol >= 0 && symbol < 10 ** SYMBOL_DIGITS)) {
+    throw new InputError("symbol", symbol, `should be a whole number of up to ${SYMBOL_DIGITS} digits, or null`);
+  }
+  const text = symbol === null ? NULL_SYMBOL : symbol.toString().padStart(SYMBOL_DIGITS, "0");
+  const upload: PlainObject = {
+    protocol: PROTOCOL,
+    round: seat.round,
+    policy_hash: seat.policyHash,
+    symbol: text,
+  };
+  return toBytes(upload);
+}
+
+/** Says that an upload is stored for good; its digest is that of the upload's bytes. */
+export interface Receipt {
+  readonly campaign: string;
+  readonly participant: number;
+  readonly round: number;
+  readonly digest: string;
+}
+
+export function readReceipt(data: Uint8Array): Receipt {
+  return Incoming.read("Receipt", data, (message) => {
+    message.protocol();
+    return {
+      campaign: message.campaign(),
+      participant: message.whole("participant"),
+      round: message.whole("round"),
+      digest: message.digest("digest"),
+    };
+  });
+}
+
+export interface ParticipantStatus {
+  readonly campaign: string;
+  readonly participant: number;
+  readonly state: Standing;
+  /** For those who are selected. */
+  readonly offer: string | null;
+}
+
+export function readStatus(data: Uint8Array): ParticipantStatus {
+  return Incoming.read("ParticipantStatus", data, (message) => {
+    message.protocol();
+    const state = message.oneOf("state", STANDINGS);
+    const offer = message.textOrNull("offer", OFFER, "should be a text of at most 3,000 bytes");
+    if ((offer !== null) !== (state === "selected")) {
+      throw new InputError("offer", offer, "should be there for the selected, and for nobody else");
+    }
+    message.text("padding", /^ *$/, "should be blanks");
+    if (data.length !== STATUS_BYTES) {
+      throw new InputError("status", `${data.length} bytes`, `every status should take ${STATUS_BYTES}`);
+    }
+    return { campaign: message.campaign(), participant: message.whole("participant"), state, offer };
+  });
+}
