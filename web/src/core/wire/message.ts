@@ -88,10 +88,22 @@ export class Incoming {
     return Number(value);
   }
 
-  real(field: string): number {
+  private real(field: string): number {
     const value = this.get(field);
     if (typeof value !== "number" && typeof value !== "bigint") throw new InputError(field, value, "should be a number");
     return Number(value);
+  }
+
+  epsilon(field: string): number {
+    const value = this.real(field);
+    if (!(Number.isFinite(value) && value > 0)) throw new InputError(field, value, "should be a finite number above 0");
+    return value;
+  }
+
+  share(field: string): number {
+    const value = this.real(field);
+    if (!(value >= 0 && value <= 1)) throw new InputError(field, value, "should be a share from 0 to 1");
+    return value;
   }
 
   private refuseUnasked(): void {

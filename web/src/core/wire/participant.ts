@@ -3,7 +3,7 @@
 
 import type { Bytes } from "../bytes";
 import { InputError } from "../errors";
-import type { Json, PlainObject } from "../json";
+import type { Json, JsonObject, PlainObject } from "../json";
 import type { Rule } from "../profile/place";
 import { sha256Hex } from "../sha256";
 import { Incoming, PROTOCOL, toBytes } from "./message";
@@ -24,7 +24,7 @@ export interface CampaignInfo {
   readonly campaign: string;
   readonly name: string;
   readonly offer: string;
-  readonly area: Json;
+  readonly area: JsonObject;
   readonly targets: readonly number[];
   readonly epsilonPerKm: number;
   readonly delta: number;
@@ -46,19 +46,33 @@ export function readCampaignInfo(data: Uint8Array): CampaignInfo {
       campaign: message.campaign(),
       name: message.text("name", NAME, "should be 1 to 200 letters"),
       offer: message.text("offer", OFFER, "should be a text of at most 3,000 bytes"),
-      area: message.get("area"),
+      area: readPlainObject(message.get("area")),
       targets: readTargets(message.get("targets")),
-      epsilonPerKm: message.real("epsilon_per_km"),
-      delta: message.real("delta"),
+      epsilonPerKm: message.epsilon("epsilon_per_km"),
+      delta: message.share("delta"),
       rule: message.oneOf("rule", ["random", "target-aware"] as const),
       period: message.oneOf("period", ["week", "day"] as const),
-      nullEpsilon: (message.optional("null_epsilon") ?? null) === null ? null : message.real("null_epsilon"),
+      nullEpsilon: (message.optional("null_epsilon") ?? null) === null ? null : message.epsilon("null_epsilon"),
       enrolment: message.oneOf("enrolment", ["open", "invite"] as const),
       rounds: message.whole("rounds", 1),
       open: readOpenRound(message),
       state: message.oneOf("state", CAMPAIGN_STATES),
     };
   });
+}
+
+/** Text, whole numbers, lists and objects only: what hashes alike everywhere. */
+function readPlainObject(value: Json): JsonObject {
+  if (!(value instanceof Map)) throw new InputError("area", value, "should be an object");
+  const waiting: Json[] = [value];
+  for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+    if (one instanceof Map) waiting.push(...one.values());
+    else if (Array.isArray(one)) for (const item of one) waiting.push(item);
+    else if (typeof one !== "string" && typeof one !== "bigint") {
+      throw new InputError("area", one, "should hold text, whole numbers, lists and objects only");
+    }
+  }
+  return value;
 }
 
 function readTargets(value: Json): number[] {

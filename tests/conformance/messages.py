@@ -1,0 +1,122 @@
+"""Messages of protocol 1 as bytes, and canonical texts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from crowdveil.area.area import canonical_json, parse_json
+from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.wire import (
+    PROBLEMS,
+    CampaignInfo,
+    Enrolment,
+    ParticipantStatus,
+    Problem,
+    Receipt,
+    Seat,
+    Upload,
+    secret_digest,
+)
+from crowdveil.wire.message import Message
+
+Case = dict[str, Any]
+WRONG: tuple[Any, ...] = (None, True, -1, 1.5, 2**53, "", "x", "X" * 64, [], [True], [1.5], {})
+HASH = "0123456789abcdef" * 4
+SEAT = Seat(protocol=1, campaign="winter-air", participant=317, round=2, policy_hash=HASH)
+INFO: Case = {
+    "protocol": 1,
+    "campaign": "winter-air",
+    "name": "Winter air – Zürich 🌫",
+    "offer": "A sensor,\nand our thanks",
+    "area": {"kind": "points", "centres_m": [[0, 0], [1000, 0]]},
+    "targets": [1],
+    "epsilon_per_km": 1.3862943611198906,
+    "delta": 0.7,
+    "rule": "target-aware",
+    "period": "week",
+    "null_epsilon": None,
+    "enrolment": "open",
+    "rounds": 3,
+    "round": 0,
+    "policy_hash": HASH,
+    "state": "open",
+}
+
+
+def message_cases() -> Iterator[Case]:
+    """What is sent, byte by byte, and what is read, accepted or refused."""
+    for symbol in (None, 0, 1, 7, 401, 99_999_999):
+        upload = Upload.of(SEAT, symbol)
+        receipt = Receipt.of(SEAT.campaign, SEAT.participant, upload)
+        yield {
+            "kind": "upload",
+            "symbol": symbol,
+            "round": SEAT.round,
+            "policy_hash": HASH,
+            "bytes": upload.to_bytes().decode(),
+            "digest": upload.digest,
+            "receipt": receipt.to_bytes().decode(),
+        }
+    for secret, invite in (("s3cret", None), ("x" * 43, "INV-1-2-3")):
+        sent = Enrolment(protocol=1, secret_digest=secret_digest(secret), invite=invite)
+        yield {"kind": "enrolment", "secret": secret, "invite": invite, "bytes": sent.to_bytes().decode()}
+    yield from _read_cases(CampaignInfo, INFO)
+    yield from _read_cases(CampaignInfo, {**INFO, "round": None, "policy_hash": None, "state": "draft"})
+    yield from _read_cases(Seat, json.loads(SEAT.to_bytes()))
+    yield from _read_cases(Receipt, json.loads(Receipt.of("winter-air", 3, Upload.of(SEAT, 1)).to_bytes()))
+    for state in ("seated", "selected"):
+        status = ParticipantStatus.of("winter-air", 317, state, "Come to the bridge 🌉")
+        yield {"kind": "ParticipantStatus", "body": status.to_bytes().decode(), "ok": True}
+    for kind in PROBLEMS:
+        yield from _read_cases(Problem, json.loads(Problem.of(kind, "why").to_bytes()))
+    told = Problem.of_input(InputError("round", 5, "should be 0"))
+    yield from _read_cases(Problem, json.loads(told.to_bytes()))
+
+
+def _read_cases(kind: type[Message], document: Case) -> Iterator[Case]:
+    """The message, and the same with each field missing or wrong."""
+    yield _read(kind, json.dumps(document))
+    yield _read(kind, json.dumps({**document, "more": 1}))
+    yield _read(kind, json.dumps(document)[:-1])
+    yield _read(kind, "[]")
+    for field in document:
+        yield _read(kind, json.dumps({name: value for name, value in document.items() if name != field}))
+        for wrong in WRONG:
+            yield _read(kind, json.dumps({**document, field: wrong}))
+        text = json.dumps(document)
+        yield _read(kind, text[:-1] + f', "{field}": {json.dumps(document[field])}}}')
+
+
+def _read(kind: type[Message], body: str) -> Case:
+    try:
+        kind.from_bytes(body.encode())
+    except CrowdveilError:
+        return {"kind": kind.__name__, "body": body, "ok": False}
+    return {"kind": kind.__name__, "body": body, "ok": True}
+
+
+def canonical_cases() -> Iterator[Case]:
+    """JSON texts and their canonical form, or None where they are refused."""
+    for text in (
+        '{"b": 1, "a": [1, -2, 0, "x"], "ä": "\\u00e4\\n\\t\\"\\\\/\\u007f"}',
+        '{"\\ud83c\\udf2b": 1, "\\uffee": 2, "Z": 3, "a": {}}',
+        '{"a": 123456789012345678901234567890, "b": -9007199254740993}',
+        '["\\ud800", "\\b\\f\\r", "é🌫", null, true, false]',
+        " [ ] ",
+        '{"a": 1, "a": 2}',
+        '{"a": NaN}',
+        "[1, 2",
+        "[01]",
+        '["\\x"]',
+        "[1,]",
+        '"\t"',
+        "[-]",
+        "",
+        "[1] 2",
+    ):
+        try:
+            yield {"text": text, "canonical": canonical_json(parse_json(text, "text"))}
+        except CrowdveilError:
+            yield {"text": text, "canonical": None}

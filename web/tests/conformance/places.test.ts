@@ -1,0 +1,110 @@
+import { describe, expect, test } from "vitest";
+import { readArea } from "../../src/core/area/area";
+import { certify } from "../../src/core/certify/certify";
+import { draw } from "../../src/core/draw";
+import { NULL } from "../../src/core/policy/policy";
+import { periodsFrom } from "../../src/core/profile/periods";
+import { choosePlace, type Rule } from "../../src/core/profile/place";
+import { countVisits, recencyProfile } from "../../src/core/profile/profile";
+import { Visits } from "../../src/core/profile/visits";
+import { cases, double, json, policyOf, refusal } from "./vectors";
+
+interface AreaCase {
+  readonly area: string;
+  readonly digest: string | null;
+  readonly distances?: readonly [number, number, string][];
+  readonly neighbour_km?: number | null;
+  readonly centres?: readonly [number, number][];
+  readonly located?: readonly [number, number, number][];
+}
+
+describe("areas", () => {
+  test("have the same digests and, to the last bit, the same distances; points lie in the same cells", async () => {
+    let located = 0;
+    for (const one of cases<AreaCase>("areas").filter((found) => found.distances !== undefined)) {
+      const area = await readArea(json(one.area));
+      expect(area.digest).toBe(one.digest);
+      for (const [i, j, km] of one.distances ?? []) expect(area.distanceKm(i, j)).toBe(double(km));
+      const apart = Array.from({ length: area.cells }, (_, cell) => area.neighbourKm(cell));
+      expect(Math.min(...apart)).toBe(one.neighbour_km);
+      one.centres?.forEach(([latitude, longitude], cell) => {
+        expect(area.centre(cell).latitude).toBeCloseTo(latitude, 10);
+        expect(area.centre(cell).longitude).toBeCloseTo(longitude, 10);
+      });
+      for (const [latitude, longitude, cell] of one.located ?? []) {
+        expect(area.locate(latitude, longitude)).toBe(cell);
+        located += 1;
+      }
+    }
+    expect(located).toBeGreaterThan(2000);
+  });
+
+  test("are refused alike when a field is missing, wrong, or claims another place", async () => {
+    const verdicts = { refused: 0, accepted: 0 };
+    for (const one of cases<AreaCase>("areas").filter((found) => found.distances === undefined)) {
+      const said = await refusal(() => readArea(json(one.area)));
+      expect(said === null, `${one.area.slice(0, 300)}: ${String(said)}`).toBe(one.digest !== null);
+      verdicts[said === null ? "accepted" : "refused"] += 1;
+    }
+    expect(verdicts.refused).toBeGreaterThan(300);
+  });
+});
+
+interface DrawCase {
+  readonly policy: string;
+  readonly draws: readonly { place: number; tape: readonly string[]; bits: readonly number[]; symbol: number }[];
+}
+
+test("the same random bits draw the same symbol, and every place uses as many", async () => {
+  for (const one of cases<DrawCase>("draws")) {
+    const policy = await policyOf(one.policy);
+    const certificate = certify(policy);
+    for (const { place, tape, bits, symbol } of one.draws) {
+      const asked: number[] = [];
+      const found = draw(policy, place, certificate, (count) => {
+        asked.push(count);
+        return BigInt(tape[asked.length - 1] ?? "-1");
+      });
+      expect(found).toBe(symbol);
+      expect(asked).toEqual(bits);
+    }
+  }
+});
+
+interface ProfileCase {
+  readonly area: string;
+  readonly start_day: number;
+  readonly count: number;
+  readonly days: 1 | 7;
+  readonly half_life: number | null;
+  readonly visits: readonly [number, number, number, number][];
+  readonly left_out: Readonly<Record<string, number>>;
+  readonly profile: readonly [number, number][];
+  readonly delta: number;
+  readonly rule: Rule;
+  readonly targets: readonly number[];
+  readonly dice: number;
+  readonly place: number | null;
+}
+
+test("the same visits make the same profile to 1e-12, and the same place to report", async () => {
+  const places = new Set<number | null>();
+  for (const one of cases<ProfileCase>("profiles")) {
+    const visits = new Visits();
+    one.visits.forEach((row) => visits.push(...row));
+    const periods = periodsFrom(one.start_day, one.count, one.days);
+    const counts = countVisits(visits, await readArea(json(one.area)), periods);
+    expect(counts.outsideArea).toBe(one.left_out["outside of the area"] ?? 0);
+    expect(counts.outsidePeriods).toBe(one.left_out["outside of the periods"] ?? 0);
+    const profile = recencyProfile(counts, periods, one.half_life ?? Infinity);
+    expect([...profile.keys()]).toEqual(one.profile.map(([cell]) => cell));
+    for (const [cell, probability] of one.profile) {
+      expect(Math.abs((profile.get(cell) ?? NaN) - probability)).toBeLessThanOrEqual(1e-12 * probability);
+    }
+    const place = choosePlace(profile, one.delta, one.rule, one.targets, (below) => one.dice % below);
+    expect(place).toBe(one.place ?? NULL);
+    places.add(one.place);
+  }
+  expect(places.size).toBeGreaterThan(10);
+  expect(places).toContain(null);
+});
