@@ -1,0 +1,97 @@
+import { createHash } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { utf8 } from "../../src/core/bytes";
+import { inflate } from "../../src/core/inflate";
+import { policyFromBytes } from "../../src/core/policy/read";
+import { sha256Hex } from "../../src/core/sha256";
+import { exactSum } from "../../src/core/sums";
+import { readTrace } from "../../src/core/traces/read";
+import type { Source } from "../../src/core/traces/source";
+import { makePolicy, packed } from "./helpers";
+
+test("SHA-256 is that of the standard, for every length around a block", () => {
+  for (let size = 0; size < 200; size++) {
+    const data = Uint8Array.from({ length: size }, (_, i) => (7 * i + size) % 256);
+    expect(sha256Hex(data)).toBe(createHash("sha256").update(data).digest("hex"));
+  }
+});
+
+test("a sum is rounded once", () => {
+  expect(exactSum([Math.log(4), Math.log(4), Math.log(4)])).toBe(3 * Math.log(4));
+  expect(exactSum([0.1, 0.2, 0.3, 0.4])).toBe(1);
+  expect(exactSum([1e16, 1, 1])).toBe(1e16 + 2);
+  expect(exactSum([])).toBe(0);
+  expect(exactSum([5e-324, 5e-324])).toBe(1e-323);
+});
+
+describe("a policy's file", () => {
+  test("is refused wherever a byte of it is changed, when it is cut short and when it goes on", async () => {
+    const policy = await makePolicy();
+    const data = await packed(policy);
+    expect((await policyFromBytes(data)).hash).toBe(policy.hash);
+    for (let at = 0; at < data.length; at += 3) {
+      const changed = data.slice();
+      changed[at] = (changed[at] as number) ^ 0x10;
+      await expect(policyFromBytes(changed), `byte ${at}`).rejects.toThrow(/policy: /);
+    }
+    for (const size of [0, 18, 40, data.length - 1]) await expect(policyFromBytes(data.slice(0, size))).rejects.toThrow(/policy: /);
+    const longer = new Uint8Array(data.length + 3);
+    longer.set(data);
+    await expect(policyFromBytes(longer)).rejects.toThrow(/followed by something else/);
+  });
+
+  test("is unpacked no farther than the largest policy needs", async () => {
+    const bomb = new Response(new Blob([new Uint8Array(1 << 22)]).stream().pipeThrough(new CompressionStream("deflate")));
+    const bytes = new Uint8Array(await bomb.arrayBuffer());
+    expect(bytes.length).toBeLessThan(1 << 13);
+    await expect(inflate(bytes, 1 << 20, "policy")).rejects.toThrow(/unpacks to more than 1048576 bytes/);
+  });
+});
+
+/** A Records.json of so many places, made as it is read. */
+function endless(places: number): Source {
+  const lines = 5000;
+  let at = 0;
+  const place = (i: number): string =>
+    `{"latitudeE7": ${481_000_000 + (i % 9973)}, "longitudeE7": 115000000, "accuracy": 12, "activity": [{"activity": ` +
+    `[{"type": "STILL", "confidence": 100}]}], "timestamp": "${new Date(1.7e12 + 6e4 * i).toISOString()}"}`;
+  return {
+    name: "Records.json",
+    size: 200 * places,
+    stream: () => {
+      at = 0;
+      return new ReadableStream({
+        pull(controller) {
+          const end = Math.min(places, at + lines);
+          let text = at === 0 ? '{"locations": [' : "";
+          for (; at < end; at++) text += (at === 0 ? "" : ",\n") + place(at);
+          controller.enqueue(utf8(text + (at === places ? "]}" : "")));
+          if (at === places) controller.close();
+        },
+      });
+    },
+  };
+}
+
+test("a large export is read piece by piece, and tells how far it is", async () => {
+  let calls = 0;
+  let last = 0;
+  const visits = await readTrace(endless(100_000), {}, (done) => {
+    expect(done).toBeGreaterThanOrEqual(last);
+    [calls, last] = [calls + 1, done];
+  });
+  expect(visits.length).toBe(100_000);
+  expect(calls).toBe(20);
+});
+
+test("gzip is unpacked, xz and empty files are refused with what to do", async () => {
+  const text = "time,latitude,longitude\n2024-01-01T00:00:00Z,48.0,11.0\n";
+  const packedBytes = await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
+  const file = (bytes: BlobPart): Source => new File([bytes], "fixes.csv");
+  expect((await readTrace(file(packedBytes))).length).toBe(1);
+  await expect(readTrace(file(packedBytes.slice(0, 30)))).rejects.toThrow(/fixes.csv: the compressed data is damaged/);
+  await expect(readTrace(file(Uint8Array.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0])))).rejects.toThrow(/unpack it first/);
+  await expect(readTrace(file(""))).rejects.toThrow(/is empty/);
+  const two = "user,time,latitude,longitude\na,2024-01-01,48,11\nb,2024-01-01,48,11\n";
+  await expect(readTrace(file(two))).rejects.toThrow(/user = 'b': should be 'a' in all rows/);
+});
