@@ -32,11 +32,8 @@ export function readIso(padded: string): Time {
   const date = DATE.exec(text);
   if (date === null) return UNKNOWN;
   const [year, month, day] = [date[1] ?? date[4], date[2] ?? date[5], date[3] ?? date[6]].map(Number) as [number, number, number];
+  if (year < 100 || month < 1 || month > 12 || day < 1 || day > daysOf(year, month)) return UNKNOWN;
   const dayNumber = dayOf(year, month, day);
-  const back = new Date(dayNumber * DAY_S * 1000);
-  if (year < 1 || back.getUTCFullYear() !== year || back.getUTCMonth() + 1 !== month || back.getUTCDate() !== day) {
-    return UNKNOWN;
-  }
   const after = text.slice(date[0].length);
   if (after === "") return { seconds: dayNumber * DAY_S, stated: NaN };
   const rest = after.slice(1);
@@ -51,6 +48,10 @@ export function readIso(padded: string): Time {
   if (offset === null) return { seconds: local, stated: NaN };
   const stated = offsetSeconds(offset[0]);
   return Number.isNaN(stated) ? UNKNOWN : { seconds: local - stated, stated };
+}
+
+function daysOf(year: number, month: number): number {
+  return dayOf(month === 12 ? year + 1 : year, (month % 12) + 1, 1) - dayOf(year, month, 1);
 }
 
 function offsetSeconds(text: string): number {
