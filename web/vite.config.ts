@@ -1,11 +1,13 @@
-// Two pages: join.html for a participant, console.html for the operator. Their parts are served below /pages/. Everything is
-// bundled, so no request leaves for another host.
+// Every HTML file of this folder is a page: join.html for a participant, console.html for the operator. Their parts are
+// served below /pages/. Everything is bundled, so no request leaves for another host.
 
 import { svelte } from "@sveltejs/vite-plugin-svelte";
+import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 
-const page = (name: string): string => fileURLToPath(new URL(`./${name}.html`, import.meta.url));
+const folder = fileURLToPath(new URL(".", import.meta.url));
+const pages = readdirSync(folder).filter((name) => name.endsWith(".html"));
 
 export default defineConfig({
   base: "/pages/",
@@ -18,7 +20,7 @@ export default defineConfig({
     modulePreload: false,
     // An inlined file would need a looser content security policy.
     assetsInlineLimit: 0,
-    rolldownOptions: { input: { join: page("join"), console: page("console") } },
+    rolldownOptions: { input: pages.map((name) => folder + name) },
   },
   worker: { format: "es" },
   test: { include: ["tests/**/*.test.ts"], testTimeout: 60_000 },
