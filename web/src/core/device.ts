@@ -30,6 +30,11 @@ const DAYS = { day: 1, week: 7 } as const;
 /** Rounds may advance while a device looks at one; it looks again, but not for ever. */
 const SEAT_ATTEMPTS = 3;
 
+/** No round is open at the moment; the same may be asked again. */
+export class NotYet extends Refusal {
+  override name = "NotYet";
+}
+
 /** What the device's owner decides. */
 export interface Settings {
   readonly caps: Caps;
@@ -94,7 +99,7 @@ export class Device {
     const terms = await checkTerms(info, caps);
     checkLifetime(await this.ledger.spentEpsilonPerKm(), terms.epsilonPerKm, caps.lifetimeEpsilonPerKm);
     if (info.state !== "open" || info.open === null) {
-      throw new Refusal(`the campaign is ${info.state} and has no open round; ask again later`);
+      throw new NotYet(`the campaign is ${info.state} and has no open round; ask again later`);
     }
     const { round, policyHash } = info.open;
     const policy = await this.line.policy(campaign, round);
