@@ -150,10 +150,7 @@ def _near_its_own(generator: np.random.Generator) -> Policy:
     symbols = int(generator.integers(2, 6))
     names = ("hit", *(str(cell) for cell in range(symbols - 1)))
     policy = Policy(area, 1.0, (1,), _table(generator, len(area), symbols, bits), symbols=names, bits=bits)
-    epsilon = certify(policy).smallest_epsilon_per_km
-    for _ in range(int(generator.integers(0, 40))):
-        epsilon = nextafter(epsilon, 0.0)
-    return replace(policy, epsilon_per_km=epsilon)
+    return replace(policy, epsilon_per_km=_some_below(certify(policy).smallest_epsilon_per_km, generator))
 
 
 def _one_sided(generator: np.random.Generator) -> Policy:
@@ -190,7 +187,7 @@ def _around_optimal(generator: np.random.Generator) -> Iterator[Policy]:
 
 
 def _with_null(policy: Policy, generator: np.random.Generator) -> Policy:
-    """A row for NULL that meets the bound e^{ε₀} against a cell, or misses it by a unit."""
+    """A row for NULL that meets the bound e^{ε₀} against a cell, or misses it by a unit or by last places of ε₀."""
     null_epsilon = float(generator.choice([log(2), log(16), 4.0]))
     row = policy.weights[int(generator.integers(len(policy)))].copy()
     if row[0] > 0:
@@ -201,4 +198,15 @@ def _with_null(policy: Policy, generator: np.random.Generator) -> Policy:
     if policy.completion is not None:
         refined: dict[str, Any] = {"null_row": int(generator.integers(len(policy.completion.weights)))}
         told["completion"] = replace(policy.completion, **refined)
-    return replace(policy, **told)
+    policy = replace(policy, **told)
+    smallest = getattr(certify(policy), "null").smallest_epsilon  # noqa: B009
+    if 0 < smallest < inf and generator.random() < 0.7:
+        return replace(policy, **{**told, "null_epsilon": _some_below(smallest, generator)})
+    return policy
+
+
+def _some_below(value: float, generator: np.random.Generator) -> float:
+    """The value itself, or one that is up to 40 last places smaller."""
+    for _ in range(int(generator.integers(0, 40))):
+        value = nextafter(value, 0.0)
+    return value

@@ -9,7 +9,7 @@
 // the clear. Making the profile and reading the explanation take time that may depend on it, so the seat is asked for on a
 // beat: whole seconds after the policy came. From then on only the draw is left, which takes equally long for all places.
 
-import { checkPolicy, checkTerms, DEFAULT_CAPS, type Caps, type Terms } from "./caps";
+import { checkCaps, checkPolicy, checkTerms, DEFAULT_CAPS, type Caps, type Terms } from "./caps";
 import { explain, type Certificate } from "./certify/certificate";
 import { draw } from "./draw";
 import { InputError, Refusal } from "./errors";
@@ -87,7 +87,9 @@ export class Device {
     private readonly ledger: Ledger,
     private readonly line: Line,
     private readonly around: Surroundings = REAL_SURROUNDINGS,
-  ) {}
+  ) {
+    checkCaps(settings.caps);
+  }
 
   /** Fetch what is announced and the policy, and check both; tells the server nothing but an interest. */
   async look(campaign: string): Promise<Offer> {

@@ -44,6 +44,7 @@ describe("the checker in TypeScript and the one in Python", () => {
     expect(differing).toEqual([]);
     // The vectors have to be able to tell a wrong checker from a right one.
     expect(Math.min(seen.ok, seen.broken, seen.boundary)).toBeGreaterThan(all.length / 5);
+    expect(Math.min(seen.nullBroken, seen.null - seen.nullBroken)).toBeGreaterThanOrEqual(seen.null / 5);
   });
 
   test("round e^x down to the same whole number", () => {

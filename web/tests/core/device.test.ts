@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { checkCaps, DEFAULT_CAPS } from "../../src/core/caps";
 import { DEFAULT_SETTINGS, Device, REAL_SURROUNDINGS, type Surroundings } from "../../src/core/device";
 import { Ledger } from "../../src/core/ledger/ledger";
 import { MemoryStorage } from "../../src/core/ledger/storage";
@@ -151,6 +152,14 @@ describe("hostile campaigns", () => {
     expect(server.requests.every(({ method }) => method === "GET")).toBe(true);
     expect(await ledger.spentEpsilonPerKm()).toBe(0);
   });
+});
+
+test("caps are finite numbers above 0; only that of NULL may be endless", () => {
+  for (const wrong of [0, -1, NaN, Infinity]) {
+    expect(() => checkCaps({ ...DEFAULT_CAPS, epsilonPerKm: wrong })).toThrow(/epsilonPerKm = .*finite number above 0/);
+  }
+  expect(checkCaps({ ...DEFAULT_CAPS, nullEpsilon: Infinity })).toBeDefined();
+  expect(() => checkCaps({ ...DEFAULT_CAPS, nullEpsilon: NaN })).toThrow(/nullEpsilon/);
 });
 
 test("waits double, are never longer than the longest, and heed what the server asked", () => {

@@ -3,7 +3,7 @@
 import { readArea } from "../../src/core/area/area";
 import { concat, fromHex, utf8, type Bytes } from "../../src/core/bytes";
 import { NoAnswerError } from "../../src/core/errors";
-import { canonicalJson, parseJson, type JsonObject, type Plain } from "../../src/core/json";
+import { canonicalJson, parseJson, type Plain } from "../../src/core/json";
 import { Policy } from "../../src/core/policy/policy";
 import { readWeights } from "../../src/core/policy/weights";
 import { sha256Hex } from "../../src/core/sha256";
@@ -126,8 +126,4 @@ export function infoText(policy: Policy, announced: Record<string, Plain> = {}):
   ];
   const more = reals.filter(([name]) => !(name in announced)).map(([name, value]) => `,"${name}":${String(value)}`);
   return `${text}${more.join("")}}`;
-}
-
-export function parsed(text: string): JsonObject {
-  return parseJson(text, "test") as JsonObject;
 }

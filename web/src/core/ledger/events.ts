@@ -6,7 +6,6 @@
 
 import { FileFormatError } from "../errors";
 import { canonicalJson } from "../json";
-import { exact } from "../numbers";
 import { sha256Hex } from "../sha256";
 import { exactSum } from "../sums";
 
@@ -83,10 +82,6 @@ export function entriesOf(events: readonly LedgerEvent[]): Map<string, Entry> {
 export function spentEpsilonPerKm(events: readonly LedgerEvent[]): number {
   const drawn = events.filter((event) => event.kind === "drawn").map((event) => realIn(event, "epsilon_per_km"));
   return exactSum([...events.slice(0, 1).map((event) => realIn(event, "already_spent_epsilon_per_km")), ...drawn]);
-}
-
-export function realText(value: number): string {
-  return exact(value);
 }
 
 function realIn(event: LedgerEvent, field: string): number {

@@ -5,13 +5,12 @@
 // what was already spent, and the careful answer is the whole cap. The place is not in here: only the symbol drawn from it.
 
 import { FileFormatError, InputError, Refusal } from "../errors";
-import { general } from "../numbers";
+import { exact, general } from "../numbers";
 import { exactSum } from "../sums";
 import {
   checkChain,
   entriesOf,
   nextEvent,
-  realText,
   spentEpsilonPerKm,
   type Entry,
   type EventBody,
@@ -43,7 +42,7 @@ export class Ledger {
     }
     return this.storage.transact((events) => {
       if (events.length > 0) throw new FileFormatError("there is a ledger already; what it counts stays spent");
-      const body = { already_spent_epsilon_per_km: realText(alreadySpentEpsilonPerKm) };
+      const body = { already_spent_epsilon_per_km: exact(alreadySpentEpsilonPerKm) };
       return { append: nextEvent([], "", "created", body, this.clock()), result: undefined };
     });
   }
@@ -78,7 +77,7 @@ export class Ledger {
   drawOnce(campaign: string, epsilonPerKm: number, lifetimeEpsilonPerKm: number, draw: () => number): Promise<Entry> {
     return this.once(campaign, "drawn", (events) => {
       checkLifetime(spentEpsilonPerKm(events), epsilonPerKm, lifetimeEpsilonPerKm);
-      return { epsilon_per_km: realText(epsilonPerKm), symbol: draw() };
+      return { epsilon_per_km: exact(epsilonPerKm), symbol: draw() };
     });
   }
 

@@ -45,16 +45,4 @@ export class Visits {
   longitude(visit: number): number {
     return this.columns[3]?.[visit] as number;
   }
-
-  /** All that several sources hold. */
-  static together(sources: readonly Visits[]): Visits {
-    const all = new Visits();
-    for (const source of sources) {
-      for (let i = 0; i < source.length; i++) {
-        all.push(source.utcS(i), source.offsetS(i), source.latitude(i), source.longitude(i));
-      }
-      for (const [reason, rows] of source.dropped) all.drop(reason, rows);
-    }
-    return all;
-  }
 }
