@@ -5,6 +5,7 @@ import { inflate } from "../../src/core/inflate";
 import { policyFromBytes } from "../../src/core/policy/read";
 import { sha256Hex } from "../../src/core/sha256";
 import { exactSum } from "../../src/core/sums";
+import { Seen } from "../../src/core/traces/seen";
 import { readTrace } from "../../src/core/traces/read";
 import type { Source } from "../../src/core/traces/source";
 import { makePolicy, packed } from "./helpers";
@@ -82,6 +83,14 @@ test("a large export is read piece by piece, and tells how far it is", async () 
   });
   expect(visits.length).toBe(100_000);
   expect(calls).toBe(20);
+});
+
+test("texts are told apart by their hashes, a million near-equal ones too", () => {
+  const seen = new Seen();
+  let found = 0;
+  for (let i = 0; i < 1_000_000; i++) found += Number(seen.add(`2024-03-04T08:00:00Z|0|48${i}|115`));
+  expect(found).toBe(1_000_000);
+  for (let i = 0; i < 1000; i++) expect(seen.add(`2024-03-04T08:00:00Z|0|48${999 * i}|115`)).toBe(false);
 });
 
 test("gzip is unpacked, xz and empty files are refused with what to do", async () => {

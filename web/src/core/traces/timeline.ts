@@ -12,6 +12,7 @@ import type { Visits } from "../profile/visits";
 import { offsetOf, readTime, type Zone } from "./clock";
 import { DUPLICATE, Gather, toNumber } from "./gather";
 import { jsonElements } from "./json_elements";
+import { Seen } from "./seen";
 import { textChunks, type Progress, type Source } from "./source";
 
 const EXPECTED =
@@ -32,7 +33,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 export async function readTimeline(source: Source, zone: Zone | null, progress?: Progress): Promise<Visits> {
   const gather = new Gather(source.name, EXPECTED);
-  const seen = new Set<string>();
+  const seen = new Seen();
   try {
     for await (const batch of jsonElements(textChunks(source, progress), FIELDS)) {
       for (const { field, value } of batch) {
@@ -46,13 +47,12 @@ export async function readTimeline(source: Source, zone: Zone | null, progress?:
   return gather.done();
 }
 
-function addOnce(fix: Fix, gather: Gather, seen: Set<string>, zone: Zone | null): void {
+function addOnce(fix: Fix, gather: Gather, seen: Seen, zone: Zone | null): void {
   const key = `${fix.time}|${fix.afterS}|${fix.latitude}|${fix.longitude}|${fix.scale}`;
-  if (seen.has(key)) {
+  if (!seen.add(key)) {
     gather.visits.drop(DUPLICATE);
     return;
   }
-  seen.add(key);
   const { seconds, stated } = readTime(fix.time);
   const utcS = seconds + fix.afterS;
   const [latitude, longitude] = [toNumber(fix.latitude) / fix.scale, toNumber(fix.longitude) / fix.scale];
