@@ -13,7 +13,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--upgrade
 
-.PHONY: help demo test lint study bench docs lock clean
+.PHONY: help demo test faults lint study bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -26,6 +26,10 @@ demo: $(READY) ## run a private campaign over a synthetic city, compared and wit
 test: lint ## check style and types, then run every test
 	@echo "== test: pytest"
 	@$(BIN)/python -m pytest
+
+faults: $(READY) ## kill, starve and fuzz the server and its devices, on both databases; about 25 minutes
+	@echo "== faults: what is promised, where, trials and failures"
+	@$(BIN)/python -m tests.faults
 
 lint: $(READY) ## check style and types
 	@echo "== lint: ruff check"

@@ -125,6 +125,8 @@ def main() -> None:
                 answer = {"error": {"field": error.field, "value": error.shown, "expected": error.expected}}
             except CrowdveilError as error:
                 answer = {"error": {"field": "plan", "value": "", "expected": str(error)}}
+            except Exception as error:  # who asked would wait for a process that has ended
+                answer = {"error": {"field": "plan", "value": "", "expected": f"cannot be computed ({error!r})"}}
             tell(json.dumps(answer).encode())
 
 
