@@ -162,7 +162,7 @@ class _Local:
 
     def _own_rows(self) -> tuple[tuple[IntArray, IntArray, FloatArray, FloatArray], IntArray]:
         """One row for each different live piece of an own cell."""
-        code = self.target[:, self.own] * self.target.shape[1] + self.via[:, self.own]
+        code = self.target[:, self.own] * (int(self.via.max()) + 1) + self.via[:, self.own]
         code = np.where(self.alive[:, self.own], code, -1)
         order = np.argsort(code, axis=0, kind="stable")
         ordered = np.take_along_axis(code, order, axis=0)
