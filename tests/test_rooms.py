@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "prior.py": {"crowdveil.area", "crowdveil.policy.policy"},
     "selection.py": {"crowdveil.policy.policy", "crowdveil.prior"},
     "campaign.py": {"crowdveil.area", "crowdveil.policy", "crowdveil.prior", "crowdveil.selection"},
-    "report.py": {"crowdveil.area", "crowdveil.policy.policy", "crowdveil.certify"},
+    "report.py": {"crowdveil.area", "crowdveil.certify", "crowdveil.place", "crowdveil.policy.policy"},
     "client": {
         "crowdveil.area",
         "crowdveil.certify",
