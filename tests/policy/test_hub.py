@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf, log
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ AREA = cv.Area.from_points_km([[0, 0], [1, 0], [2, 0], [0, 1]])
 def hub_distances(instance: Instance, null_epsilon: float) -> FloatArray:
     """D of all inputs: the cells', and NULL at ε₀ from each of them, last."""
     n = len(instance.area)
-    D = np.full((n + 1, n + 1), null_epsilon)  # noqa: N806
+    D = np.full((n + 1, n + 1), null_epsilon)
     D[:n, :n] = instance.D
     D[n, n] = 0.0
     return D
@@ -35,9 +36,7 @@ def hub_distances(instance: Instance, null_epsilon: float) -> FloatArray:
 def protected(null_epsilon: float = log(4), null_share: float = 0.3, **changes: object) -> cv.Policy:
     options: dict[str, object] = {"epsilon_per_km": 1.0, "beta": 0.1, **changes}
     prior = [0.25, 0.25, 0.5, 0.0]
-    return cv.optimal_policy(
-        AREA, prior, [0, 3], null_epsilon=null_epsilon, null_share=null_share, **options
-    )  # type: ignore[arg-type]
+    return cv.optimal_policy(AREA, prior, [0, 3], null_epsilon=null_epsilon, null_share=null_share, **options)  # type: ignore[arg-type]
 
 
 @settings(deadline=None, derandomize=True, max_examples=80)
@@ -122,6 +121,44 @@ def test_large_areas_take_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closure_module, "DENSE_CELLS", 10)
     monkeypatch.setattr("crowdveil.policy.multi.COARSE_CELLS", 100)
     assert solve(*arguments, null=null).value == pytest.approx(dense.value, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("null_share", "targets", "shares"),
+    [
+        (0.0, [(10, 10)], [20, 75, 98, 100]),
+        (0.0, [(4, 4), (15, 4), (4, 15), (15, 15)], [22, 69, 100, 100]),
+        (0.5, [(10, 10)], [13, 32, 95, 99]),
+        (0.5, [(4, 4), (15, 4), (4, 15), (15, 15)], [14, 32, 91, 98]),
+    ],
+)
+def test_protection_costs_what_the_page_about_privacy_says(
+    null_share: float, targets: list[tuple[int, int]], shares: list[int]
+) -> None:
+    area = cv.Area.from_points_km([[x, y] for y in range(20) for x in range(20)])
+    cells = [20 * y + x for x, y in targets]
+    clear = cv.optimal_policy(area, None, cells, epsilon_per_km=log(4), beta=0.05 / (1 - null_share))
+    found = [
+        cv.optimal_policy(
+            area, None, cells, epsilon_per_km=log(4), beta=0.05, null_epsilon=log(factor), null_share=null_share
+        )
+        for factor in (2, 4, 16, 64)
+    ]
+    assert [round(100 * policy.value / clear.value) for policy in found] == shares
+    row = f"| {'half' if null_share else 'none'} | {len(cells)} | {' | '.join(f'{share} %' for share in shares)} |"
+    assert row in (Path(__file__).parents[2] / "docs" / "privacy.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_cells_that_share_a_variable_leave_the_proven_optimum_as_it_is(seed: int) -> None:
+    """Many cells lie on the floor: bounds still meet, where each cell alone would need a variable of its own."""
+    instance = make_instance("grid", 400, 6, 1.5, 0.05, seed)
+    null = NullInput(log(8), 0.3)
+    found = solve(instance.area, instance.prior, tuple(instance.targets), 1.5, 0.05, null=null)
+    floor = np.exp(found.log_hit[:-1]).min()
+    assert (np.exp(found.log_hit[:-1]) <= floor * (1 + 1e-12)).sum() > 100
+    assert found.value <= found.upper_bound <= found.value * (1 + 1e-9)
+    assert found.rounds < 30
 
 
 # --- as a value -----------------------------------------------------------------------------------------------

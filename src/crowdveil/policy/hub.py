@@ -62,11 +62,12 @@ class HubClosure(ClosureMap):
         def joined(own: FloatArray | IntArray, at_floor: float, at_null: float) -> np.ndarray:
             return np.append(np.where(low, at_floor, own), at_null)
 
-        # `via` only has to tell pieces of one target apart: numbers beyond the cells stand for ways over the hub.
+        # `via` only has to tell pieces of one target apart: numbers beyond all inputs stand for ways over the hub.
+        beyond = len(self.area) + 1
         return Pieces(
             log_hit=joined(cells.log_hit, floor, null),
             target=joined(cells.target, floor_target, null_target),
-            via=joined(cells.via, len(self.area) + floor_hops, len(self.area) + null_hops),
+            via=joined(cells.via, beyond + floor_hops, beyond + 3 + null_hops),
             steep=joined(cells.steep, away[floor_hops], away[null_hops]),
             flat=joined(cells.flat, away[2 - floor_hops], away[1 - null_hops]),
         )
