@@ -21,6 +21,7 @@ MAY_IMPORT = {
     "prior.py": {"crowdveil.area", "crowdveil.policy.policy"},
     "selection.py": {"crowdveil.policy.policy", "crowdveil.prior"},
     "campaign.py": {"crowdveil.area", "crowdveil.policy", "crowdveil.prior", "crowdveil.selection"},
+    "planning.py": {"crowdveil.area", "crowdveil.campaign", "crowdveil.selection", "crowdveil.wire"},
     "report.py": {"crowdveil.area", "crowdveil.certify", "crowdveil.place", "crowdveil.policy.policy"},
     "client": {
         "crowdveil.area",
@@ -35,6 +36,14 @@ MAY_IMPORT = {
     },
     "wire": {"crowdveil.area.area", "crowdveil.wire"},
     "store": {"crowdveil.policy.policy", "crowdveil.prior", "crowdveil.selection", "crowdveil.store"},
+    "server": {
+        "crowdveil.campaign",
+        "crowdveil.certify",
+        "crowdveil.planning",
+        "crowdveil.server",
+        "crowdveil.store",
+        "crowdveil.wire",
+    },
     "picture.py": {"crowdveil.area", "crowdveil.policy.policy"},
     "errors.py": set(),
     "arrays.py": set(),
@@ -45,24 +54,48 @@ MAY_IMPORT = {
     "__main__.py": {"crowdveil.cli"},
 }
 HEAVY: dict[str, set[str]] = {
-    "alembic": {"store/database.py", "store/migrations/env.py", "store/migrations/versions/0001_first.py"},
+    "alembic": {
+        "store/database.py",
+        "store/migrations/env.py",
+        "store/migrations/versions/0001_first.py",
+        "store/migrations/versions/0002_estimates.py",
+    },
     "duckdb": {"traces/parquet.py"},
+    "fastapi": {
+        "server/app.py",
+        "server/campaigns.py",
+        "server/operations.py",
+        "server/operators.py",
+        "server/participants.py",
+        "server/refusals.py",
+        "server/requests.py",
+    },
     "highspy": {"policy/master.py"},
     "httpx": {"client/transport.py"},
     "h3": {"area/hexagons.py"},
     "matplotlib": {"picture.py", "study/charts.py"},
+    "prometheus_client": {"server/metrics.py"},
     "psycopg": set(),
-    "pydantic": {"wire/message.py", "wire/operator.py", "wire/participant.py", "wire/problem.py"},
+    "pydantic": {
+        "wire/message.py",
+        "wire/operator.py",
+        "wire/participant.py",
+        "wire/problem.py",
+        "wire/schemas.py",
+    },
     "sqlalchemy": {
         "store/campaigns.py",
         "store/database.py",
         "store/migrations/versions/0001_first.py",
+        "store/migrations/versions/0002_estimates.py",
         "store/participants.py",
         "store/reports.py",
         "store/rounds.py",
         "store/schema.py",
         "store/selections.py",
     },
+    "starlette": {"server/app.py", "server/gate.py"},
+    "uvicorn": {"server/run.py"},
 }
 """The few modules that know each heavy library."""
 

@@ -36,6 +36,7 @@ counts the hits of users without a place (`optimal_policy`'s `null_share`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
@@ -167,6 +168,17 @@ def advance(state: State, event: Event) -> State:
     return replace(state, prior=frozen(prior), null_share=null_share, closed=closed, open_policy=None)
 
 
+def resume(plan: Plan, closed: Sequence[Round]) -> State:
+    """The state after these rounds: what `advance` gives round by round, without learning the same thing again."""
+    state = begin(plan)
+    if plan.way == "crowdveil" and closed:  # learns from all rounds at once, so that only the last step matters
+        state = replace(state, closed=tuple(closed[:-1]))
+        closed = closed[-1:]
+    for one in closed:
+        state = advance(advance(state, RoundOpened(one.policy)), RoundClosed(one))
+    return state
+
+
 def next_policy(state: State) -> Policy:
     """The policy of the next round: optimal for what is known of π, at the round's quota."""
     plan = state.plan
@@ -202,11 +214,12 @@ def reporting_share(state: State) -> float:
     return reports / (reports + nulls) if reports + nulls else 1.0
 
 
-def select(state: State, reports: Reports) -> Selection:
-    """Choose the users of a finished campaign."""
-    if not state.finished:
+def select(state: State, reports: Reports, *, early: bool = False) -> Selection:
+    """Choose the users of a finished campaign, or of one that is ended `early`, after any round but not before one."""
+    rounds = len(state.closed) if early else state.plan.rounds
+    if not state.finished and not (early and rounds):
         raise InputError("state", f"{len(state.closed)} of {state.plan.rounds} rounds closed", "should be finished")
-    sent = np.bincount(as_cells("round", reports.round, state.plan.rounds), minlength=state.plan.rounds)
+    sent = np.bincount(as_cells("round", reports.round, rounds), minlength=rounds)
     for number, (one, rows) in enumerate(zip(state.closed, sent.tolist(), strict=True)):
         if one.reports != rows:
             raise InputError(f"reports of round {number}", rows, f"the round was closed with {one.reports}")
@@ -221,6 +234,12 @@ def expected_coverage(state: State) -> float:
     """Σ_T π_t p_t / β of the last policy under the estimate of π: what the next selected user's place is worth."""
     policy = state.open_policy or (state.closed[-1].policy if state.closed else None)
     return 0.0 if policy is None else policy.value_under(state.prior, state.null_share)
+
+
+def first_worth(plan: Plan) -> float:
+    """What `expected_coverage` is in the first round, without making the completion, which does not change it."""
+    state = begin(plan)
+    return _optimal(state, quota(state), "equal").value_under(state.prior, state.null_share)
 
 
 def _check_opening(state: State, policy: Policy) -> None:

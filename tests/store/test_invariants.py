@@ -141,7 +141,7 @@ def test_migrations_make_the_schema_that_queries_use(store: Store) -> None:
         checks = {
             check["name"] for name in metadata.tables for check in inspect(connection).get_check_constraints(name)
         }
-        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "0001"
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "0002"
     written = {c.name for t in metadata.tables.values() for c in t.constraints if type(c).__name__ == "CheckConstraint"}
     assert checks == written
 

@@ -11,6 +11,7 @@ import pytest
 from crowdveil.errors import InputError, StoreError
 from crowdveil.selection import Selection
 from crowdveil.store import (
+    Estimate,
     NoSeat,
     Outcome,
     Progress,
@@ -26,17 +27,21 @@ from crowdveil.store import (
     create_campaign,
     enrol,
     get_campaign,
+    is_participant,
+    last_estimate,
     list_campaigns,
     open_round,
     open_store,
     operators,
     policy_bytes,
     progress,
+    reported,
     reports_of,
     rounds_of,
     rows_of,
+    save_estimate,
     save_selection,
-    seat_of,
+    seats_of,
     selection_of,
     set_state,
     standing,
@@ -140,7 +145,9 @@ def test_a_closed_rounds_counts_are_its_reports_and_closing_again_gives_them_aga
 def test_asking_again_with_the_same_secret_gives_the_same_seat_whatever_has_happened_since(store: Store) -> None:
     started(store)
     seat = enrol(store, NAME, hashed("me"))
-    assert seat == Seat(0, 0, policy().hash) == enrol(store, NAME, hashed("me")) == seat_of(store, NAME, hashed("me"))
+    assert seat == Seat(0, 0, policy().hash) == enrol(store, NAME, hashed("me"))
+    assert seats_of(store, NAME, [hashed("me"), hashed("new")]) == {hashed("me"): seat}
+    assert is_participant(store, hashed("me"))
     assert enrol(store, NAME, hashed("you")) == Seat(1, 0, policy().hash)
     close_round(store, NAME, 0)
     open_round(store, NAME, 1, policy(0.3))
@@ -148,7 +155,7 @@ def test_asking_again_with_the_same_secret_gives_the_same_seat_whatever_has_happ
     set_state(store, NAME, "paused")
     assert enrol(store, NAME, hashed("me")) == seat
     assert enrol(store, NAME, hashed("new")) == "paused"
-    assert seat_of(store, NAME, hashed("new")) is None
+    assert not is_participant(store, hashed("new"))
 
 
 def test_a_full_round_has_no_more_seats_and_the_next_has_its_own(store: Store) -> None:
@@ -349,3 +356,15 @@ def test_a_server_that_does_not_answer_is_a_clear_error_without_the_password() -
         open_store("postgresql://ann:secret@127.0.0.1:9/none")
     assert "127.0.0.1:9/none" in str(refused.value)
     assert "secret" not in str(refused.value)
+
+
+def test_what_was_learnt_is_kept_round_by_round_and_the_last_one_is_shown(store: Store) -> None:
+    started(store)
+    seat = seated(store, 1)[0]
+    assert all_accepted(store, [report(seat, 1)])
+    assert reported(store, NAME, 0) == 1
+    assert last_estimate(store, NAME) is None
+    learnt = Estimate((0.25, 1 / 3), 0.1)
+    save_estimate(store, NAME, 0, learnt)
+    save_estimate(store, NAME, 0, Estimate((0.5, 0.5), 0.2))
+    assert last_estimate(store, NAME) == learnt

@@ -31,18 +31,22 @@ from crowdveil.store.campaigns import (
     set_state,
 )
 from crowdveil.store.database import Store, open_store
-from crowdveil.store.participants import NoSeat, Request, Seat, add_invites, enrol, enrol_many, seat_of
+from crowdveil.store.participants import NoSeat, Request, Seat, add_invites, enrol, enrol_many, is_participant, seats_of
 from crowdveil.store.reports import NULL, Outcome, Report, Rows, add_reports, reports_of, rows_of
 from crowdveil.store.rounds import (
+    Estimate,
     Progress,
     RoundRow,
     claim_round,
     close_round,
     closed_rounds,
+    last_estimate,
     open_round,
     policy_bytes,
     progress,
+    reported,
     rounds_of,
+    save_estimate,
 )
 from crowdveil.store.selections import Standing, save_selection, selection_of, standing
 
@@ -50,6 +54,7 @@ __all__ = [
     "NULL",
     "Campaign",
     "CampaignState",
+    "Estimate",
     "NoSeat",
     "Outcome",
     "Progress",
@@ -70,17 +75,21 @@ __all__ = [
     "enrol",
     "enrol_many",
     "get_campaign",
+    "is_participant",
+    "last_estimate",
     "list_campaigns",
     "open_round",
     "open_store",
     "operators",
     "policy_bytes",
     "progress",
+    "reported",
     "reports_of",
     "rounds_of",
     "rows_of",
+    "save_estimate",
     "save_selection",
-    "seat_of",
+    "seats_of",
     "selection_of",
     "set_state",
     "standing",

@@ -66,10 +66,17 @@ def enrol_many(store: Store, requests: Sequence[Request]) -> list[Seat | NoSeat]
     return answers
 
 
-def seat_of(store: Store, campaign: str, secret_hash: str) -> Seat | None:
-    """The seat that belongs to a secret, or None."""
+def seats_of(store: Store, campaign: str, secret_hashes: Sequence[str]) -> dict[str, Seat]:
+    """The seats that belong to secrets, by secret; those without one are left out."""
     with store.reading() as connection:
-        return _seats(connection, campaign, [secret_hash]).get(secret_hash)
+        return _seats(connection, campaign, secret_hashes)
+
+
+def is_participant(store: Store, secret_hash: str) -> bool:
+    """Whether a secret has a seat in any campaign."""
+    with store.reading() as connection:
+        found = select(_people.c.number).where(_people.c.secret_hash == secret_hash).limit(1)
+        return connection.execute(found).first() is not None
 
 
 def _enrol(connection: Connection, campaign: str, requests: list[Request]) -> list[Seat | NoSeat]:
@@ -118,7 +125,7 @@ def _enrol(connection: Connection, campaign: str, requests: list[Request]) -> li
     return answers
 
 
-def _seats(connection: Connection, campaign: str, secret_hashes: list[str]) -> dict[str, Seat]:
+def _seats(connection: Connection, campaign: str, secret_hashes: Sequence[str]) -> dict[str, Seat]:
     rounds = schema.rounds.c
     published = select(rounds.number, rounds.policy_hash).where(rounds.campaign == campaign)
     hashes = dict(connection.execute(published).all())

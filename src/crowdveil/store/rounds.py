@@ -41,6 +41,15 @@ class Progress(NamedTuple):
     """Reports of seated participants that were refused, by reason."""
 
 
+class Estimate(NamedTuple):
+    """What was learnt of where people are."""
+
+    prior: tuple[float, ...]
+    """π, a share for each cell."""
+    expected_coverage: float
+    """What the last policy is worth under it."""
+
+
 _COLUMNS = [_rounds.c[name] for name in RoundRow._fields]
 
 
@@ -144,6 +153,35 @@ def progress(store: Store, campaign: str) -> list[Progress]:
         for refused in connection.execute(select(refusals).where(refusals.c.campaign == campaign)):
             rows[refused.round].refused[refused.reason] = refused.number
     return [one._replace(seated=seated.get(one.number, 0), accepted=accepted.get(one.number, 0)) for one in rows]
+
+
+def reported(store: Store, campaign: str, number: int) -> int:
+    """How many reports a round has, NULL among them."""
+    reports = schema.reports.c
+    mine = select(func.count()).where(reports.round == number, reports.campaign == campaign)
+    with store.reading() as connection:
+        return connection.execute(mine).scalar_one()
+
+
+def save_estimate(store: Store, campaign: str, number: int, estimate: Estimate) -> None:
+    """Keep what was learnt once a round was closed; derived from its counts, so the first one stays."""
+    values = {
+        "campaign": campaign,
+        "round": number,
+        "prior": json.dumps(estimate.prior, separators=(",", ":")),
+        "expected_coverage": estimate.expected_coverage,
+    }
+    with store.writing() as connection:
+        connection.execute(store.insert(schema.estimates).values(values).on_conflict_do_nothing())
+
+
+def last_estimate(store: Store, campaign: str) -> Estimate | None:
+    """What was learnt so far, or None before the first round was closed."""
+    table = schema.estimates.c
+    latest = select(table.prior, table.expected_coverage).where(table.campaign == campaign)
+    with store.reading() as connection:
+        row = connection.execute(latest.order_by(table.round.desc()).limit(1)).first()
+        return None if row is None else Estimate(tuple(json.loads(row.prior)), row.expected_coverage)
 
 
 def _at(campaign: str, number: int) -> ColumnElement[bool]:

@@ -157,6 +157,17 @@ refusals = Table(
     ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="refusals_round"),
 )
 
+estimates = Table(
+    "estimates",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("prior", Text, nullable=False),
+    Column("expected_coverage", Double, nullable=False),
+    PrimaryKeyConstraint("campaign", "round", name="estimates_pk"),
+    ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="estimates_round"),
+)
+
 selections = Table(
     "selections",
     metadata,

@@ -42,6 +42,7 @@ from crowdveil.wire.participant import (
     Upload,
 )
 from crowdveil.wire.problem import PROBLEM_MEDIA_TYPE, PROBLEMS, Kind, Problem
+from crowdveil.wire.schemas import json_schemas
 
 __all__ = [
     "POLICY_MEDIA_TYPE",
@@ -76,6 +77,7 @@ __all__ = [
     "StateChange",
     "Upload",
     "first_error",
+    "json_schemas",
     "policy_etag",
     "secret_digest",
 ]

@@ -1,0 +1,176 @@
+"""The group commit: seats and reports of many devices go to the disk together, and each is answered after that.
+
+One thread writes. While it waits for the disk, the next ones gather; so a slow disk makes commits larger, not fewer
+reports. Nothing is answered before its transaction is on disk; when the database refuses, all of that commit are told
+to come back, and none of it is stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple, TypeAlias
+
+from crowdveil.errors import StoreError
+from crowdveil.server.metrics import Metrics
+from crowdveil.server.refusals import refuse
+from crowdveil.server.settings import Settings
+from crowdveil.store import NoSeat, Outcome, Report, Request, Seat, Store, add_reports, enrol_many, seats_of
+from crowdveil.wire import Upload
+
+KNOWN_SEATS = 100_000
+"""Seats remembered from enrolment to report; they never change, so remembering them is safe."""
+
+
+class Sent(NamedTuple):
+    """An upload, by the holder of a secret."""
+
+    campaign: str
+    secret_hash: str
+    upload: Upload
+
+
+class Filed(NamedTuple):
+    """What became of an upload."""
+
+    outcome: Outcome
+    participant: int
+    """-1 for somebody unknown."""
+
+
+Job: TypeAlias = Request | Sent
+Answer: TypeAlias = Seat | NoSeat | Filed
+
+
+@dataclass(eq=False)
+class _Waiting:
+    job: Job
+    answer: asyncio.Future[Answer]
+
+
+class Desk:
+    """Where devices hand in what is to be stored. Started and stopped with the server."""
+
+    def __init__(self, store: Store, settings: Settings, metrics: Metrics, nudge: Callable[[], None]) -> None:
+        self._store = store
+        self._settings = settings
+        self._metrics = metrics
+        self._nudge = nudge
+        self._queue: deque[_Waiting] = deque()
+        self._wake = asyncio.Event()
+        self._seats: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._thread = ThreadPoolExecutor(1, "desk")
+        self._worker: asyncio.Task[None] | None = None
+        self._closing = False
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._worker = asyncio.get_running_loop().create_task(self._work())
+
+    async def stop(self) -> None:
+        """Write what waits, then stop."""
+        self._closing = True
+        self._wake.set()
+        if self._worker is not None:
+            await self._worker
+        self._thread.shutdown()
+
+    async def enrol(self, request: Request) -> Seat | NoSeat:
+        """A seat, on disk."""
+        answer = await self._hand_in(request)
+        assert not isinstance(answer, Filed)
+        self._metrics.seats.labels("given" if isinstance(answer, Seat) else answer).inc()
+        return answer
+
+    async def file(self, sent: Sent) -> Filed:
+        """What became of a report; if it was accepted it is on disk."""
+        answer = await self._hand_in(sent)
+        assert isinstance(answer, Filed)
+        self._metrics.reports.labels(answer.outcome).inc()
+        return answer
+
+    async def _hand_in(self, job: Job) -> Answer:
+        if len(self._queue) >= self._settings.waiting or self._closing:
+            raise refuse("unavailable", "the server is busy; send the same again")
+        waiting = _Waiting(job, asyncio.get_running_loop().create_future())
+        self._queue.append(waiting)
+        self._wake.set()
+        return await waiting.answer
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._queue or not self._closing:
+            if not self._queue:
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            count = min(len(self._queue), self._settings.commit_reports)
+            batch = [self._queue.popleft() for _ in range(count)]
+            self._metrics.waiting.set(len(self._queue))
+            jobs = [one.job for one in batch]
+            answers = await loop.run_in_executor(self._thread, self._write, jobs)
+            for one, answer in zip(batch, answers, strict=True):
+                if one.answer.done():  # the device hung up; what it sent is stored all the same
+                    continue
+                if isinstance(answer, Exception):
+                    one.answer.set_exception(answer)
+                else:
+                    one.answer.set_result(answer)
+            self._nudge()
+
+    def _write(self, jobs: list[Job]) -> list[Answer | Exception]:
+        started = perf_counter()
+        answers: list[Answer | Exception] = [StoreError("not stored")] * len(jobs)
+        for kind, write in ((Request, self._write_seats), (Sent, self._write_reports)):
+            places = [place for place, job in enumerate(jobs) if isinstance(job, kind)]
+            if not places:
+                continue
+            found: list[Answer | Exception]
+            try:
+                found = list(write([jobs[place] for place in places]))
+            except Exception as error:  # whatever it was, everyone is answered
+                found = [error] * len(places)
+            for place, answer in zip(places, found, strict=True):
+                answers[place] = answer
+        self._metrics.commits.observe(perf_counter() - started)
+        return answers
+
+    def _write_seats(self, jobs: list[Job]) -> list[Seat | NoSeat]:
+        requests = [job for job in jobs if isinstance(job, Request)]
+        answers = enrol_many(self._store, requests)
+        for request, answer in zip(requests, answers, strict=True):
+            if isinstance(answer, Seat):
+                self._remember(request.campaign, request.secret_hash, answer.participant)
+        return answers
+
+    def _write_reports(self, jobs: list[Job]) -> list[Filed]:
+        sent = [job for job in jobs if isinstance(job, Sent)]
+        who = self._participants(sent)
+        reports = [
+            Report(one.campaign, number, one.upload.round, one.upload.policy_hash, one.upload.symbol_number, digest)
+            for one, number, digest in zip(sent, who, [one.upload.digest for one in sent], strict=True)
+        ]
+        outcomes = add_reports(self._store, reports)
+        return [Filed(outcome, number) for outcome, number in zip(outcomes, who, strict=True)]
+
+    def _participants(self, sent: list[Sent]) -> list[int]:
+        found = {(one.campaign, one.secret_hash): self._seats.get((one.campaign, one.secret_hash)) for one in sent}
+        unknown: dict[str, list[str]] = {}
+        for (campaign, secret_hash), number in found.items():
+            if number is None:
+                unknown.setdefault(campaign, []).append(secret_hash)
+        for campaign, hashes in unknown.items():
+            for secret_hash, seat in seats_of(self._store, campaign, hashes).items():
+                self._remember(campaign, secret_hash, seat.participant)
+                found[campaign, secret_hash] = seat.participant
+        numbers = [found[one.campaign, one.secret_hash] for one in sent]
+        return [-1 if number is None else number for number in numbers]
+
+    def _remember(self, campaign: str, secret_hash: str, participant: int) -> None:
+        self._seats[campaign, secret_hash] = participant
+        if len(self._seats) > KNOWN_SEATS:
+            self._seats.popitem(last=False)

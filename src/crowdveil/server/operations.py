@@ -1,0 +1,39 @@
+"""What those who run the machine ask: whether it is well, and what it counted."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Response
+from fastapi.concurrency import run_in_threadpool
+
+from crowdveil.server.metrics import CONTENT_TYPE
+from crowdveil.server.requests import ServicesOf, problems, send
+from crowdveil.wire import PROTOCOL, Health
+
+routes = APIRouter(tags=["operations"])
+
+
+@routes.get("/healthz", response_model=Health, responses=problems())
+async def health(services: ServicesOf) -> Response:
+    """Whether a report could be stored now."""
+    await run_in_threadpool(services.store.ping)
+    return send(Health(protocol=PROTOCOL, status="ok"))
+
+
+@routes.get(
+    "/metrics",
+    response_class=Response,
+    responses={
+        200: {"description": "Counters for Prometheus", "content": {CONTENT_TYPE: {"schema": {"type": "string"}}}},
+        **problems(),
+    },
+)
+async def metrics(services: ServicesOf) -> Response:
+    """Counts and durations; nobody's report, place or address."""
+    text = await run_in_threadpool(services.metrics.text, services.store)
+    return Response(text, headers={"content-type": CONTENT_TYPE})
+
+
+@routes.get("/v1/nothing", status_code=204, response_class=Response, responses=problems())
+async def nothing() -> Response:
+    """Does nothing: what any request costs at least, for measurements."""
+    return Response(status_code=204)

@@ -1,0 +1,114 @@
+"""What a device asks for: a seat, that its one report is stored, and how it stands."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from crowdveil.server.desk import Sent
+from crowdveil.server.refusals import refuse
+from crowdveil.server.requests import (
+    BEARER,
+    Bearer,
+    CampaignPath,
+    ServicesOf,
+    body_of,
+    problems,
+    read,
+    send,
+    stranger,
+)
+from crowdveil.server.services import Services
+from crowdveil.store import NoSeat, Standing, get_campaign, seats_of, standing
+from crowdveil.store import Request as SeatRequest
+from crowdveil.wire import PROTOCOL, Enrolment, ParticipantStatus, Receipt, Seat, Upload, secret_digest
+
+routes = APIRouter(prefix="/v1/campaigns", tags=["participants"])
+
+NO_SEAT: dict[NoSeat, str] = {
+    "not-found": "there is no such campaign, or it has not started",
+    "wrong-state": "the campaign is over",
+}
+
+
+@routes.post(
+    "/{campaign}/seats",
+    response_model=Seat,
+    openapi_extra=body_of(Enrolment),
+    responses=problems(
+        "malformed", "not-found", "wrong-state", "no-seat", "bad-invite", "paused", "unsupported-media-type"
+    ),
+)
+async def take_seat(campaign: CampaignPath, request: Request, services: ServicesOf) -> Response:
+    """A seat in the open round; for a secret that has one, that one again."""
+    asked = await read(request, Enrolment)
+    invite = None if asked.invite is None else secret_digest(asked.invite)
+    found = await services.desk.enrol(SeatRequest(campaign, asked.secret_digest, invite))
+    if isinstance(found, str):
+        draft = found == "wrong-state" and await run_in_threadpool(services.announcement, campaign) is None
+        kind: NoSeat = "not-found" if draft else found
+        raise refuse(kind, NO_SEAT.get(kind))
+    return send(
+        Seat(
+            protocol=PROTOCOL,
+            campaign=campaign,
+            participant=found.participant,
+            round=found.round,
+            policy_hash=found.policy_hash,
+        )
+    )
+
+
+@routes.put(
+    "/{campaign}/report",
+    response_model=Receipt,
+    openapi_extra={**body_of(Upload), **BEARER},
+    responses=problems(
+        "malformed",
+        "unauthorized",
+        "forbidden",
+        "unknown-participant",
+        "report-conflict",
+        "round-closed",
+        "wrong-round",
+        "wrong-policy",
+        "wrong-symbol",
+        "paused",
+        "unsupported-media-type",
+    ),
+)
+async def report(campaign: CampaignPath, request: Request, secret_hash: Bearer, services: ServicesOf) -> Response:
+    """Store one report for good. The same one again gets the same receipt; another one is refused."""
+    upload = await read(request, Upload)
+    if upload.symbol_number is None and not await run_in_threadpool(services.takes_null, campaign):
+        raise refuse("wrong-symbol", "this campaign protects NULL: draw a symbol from the policy's row for it")
+    filed = await services.desk.file(Sent(campaign, secret_hash, upload))
+    if filed.outcome == "accepted" or filed.outcome == "repeated":
+        return send(Receipt.of(campaign, filed.participant, upload))
+    if filed.outcome == "unknown-participant":
+        raise await stranger(services, secret_hash)
+    raise refuse(filed.outcome)
+
+
+@routes.get(
+    "/{campaign}/status",
+    response_model=ParticipantStatus,
+    openapi_extra=BEARER,
+    responses=problems("unauthorized", "forbidden", "unknown-participant"),
+)
+async def status(campaign: CampaignPath, secret_hash: Bearer, services: ServicesOf) -> Response:
+    """How a participant stands; always of the same length."""
+    found = await run_in_threadpool(_standing, services, campaign, secret_hash)
+    if found is None:
+        raise await stranger(services, secret_hash)
+    return send(ParticipantStatus.of(campaign, *found))
+
+
+def _standing(services: Services, campaign: str, secret_hash: str) -> tuple[int, Standing, str] | None:
+    seat = seats_of(services.store, campaign, [secret_hash]).get(secret_hash)
+    kept = get_campaign(services.store, campaign)
+    if seat is None or kept is None:
+        return None
+    state = standing(services.store, campaign, seat.participant)
+    assert state is not None, "participants are never removed"
+    return seat.participant, state, kept.offer

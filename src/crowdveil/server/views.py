@@ -1,0 +1,104 @@
+"""From what is kept to what an operator is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from crowdveil.server.services import read_plan
+from crowdveil.store import (
+    NULL,
+    Campaign,
+    Store,
+    closed_rounds,
+    last_estimate,
+    policy_bytes,
+    progress,
+    rounds_of,
+    rows_of,
+    selection_of,
+)
+from crowdveil.wire import (
+    PROTOCOL,
+    AuditRecord,
+    AuditRound,
+    AuditSelection,
+    CampaignView,
+    RoundView,
+    SelectionRow,
+)
+
+
+def campaign_view(store: Store, campaign: Campaign) -> CampaignView:
+    """A campaign as its operator watches it: counts, never rows."""
+    counted = {one.number: one for one in progress(store, campaign.id)}
+    rounds = [
+        RoundView(
+            number=one.number,
+            state=one.state,
+            policy_hash=one.policy_hash,
+            size=one.size,
+            deadline=one.deadline,
+            seated=counted[one.number].seated,
+            accepted=counted[one.number].accepted,
+            refused=counted[one.number].refused,
+        )
+        for one in rounds_of(store, campaign.id)
+        if one.number in counted  # a round may have been opened in between
+    ]
+    learnt = last_estimate(store, campaign.id)
+    chosen = selection_of(store, campaign.id)
+    return CampaignView(
+        protocol=PROTOCOL,
+        campaign=campaign.id,
+        state=campaign.state,
+        plan=read_plan(campaign.plan),
+        created=campaign.created,
+        rounds=tuple(rounds),
+        estimate=None if learnt is None else learnt.prior,
+        expected_coverage=None if learnt is None else learnt.expected_coverage,
+        selected=None if chosen is None else len(chosen),
+    )
+
+
+def selection_rows(store: Store, campaign: Campaign) -> Iterator[SelectionRow]:
+    """The selection of a finished campaign, best first."""
+    chosen = selection_of(store, campaign.id)
+    assert chosen is not None, "the campaign is finished"
+    rows = rows_of(store, campaign.id)
+    at = np.searchsorted(rows.participant, chosen.participants)
+    columns = (chosen.participants, rows.round[at], rows.symbol[at], chosen.chances)
+    for rank, (who, number, symbol, chance) in enumerate(zip(*(one.tolist() for one in columns), strict=True)):
+        yield SelectionRow(rank=rank, participant=who, round=number, symbol=symbol, chance=chance)
+
+
+def audit_record(store: Store, campaign: Campaign) -> AuditRecord:
+    """All that is needed to repeat the selection of a finished campaign, and all that is kept of it."""
+    chosen = selection_of(store, campaign.id)
+    assert chosen is not None, "the campaign is finished"
+    rounds = []
+    for number, one in enumerate(closed_rounds(store, campaign.id)):
+        data = policy_bytes(store, campaign.id, number)
+        assert data is not None, "closed rounds had a policy"
+        rounds.append(AuditRound.of(number, data, tuple(one.counts.tolist()), one.nulls))
+    rows = rows_of(store, campaign.id)
+    return AuditRecord(
+        protocol=PROTOCOL,
+        campaign=campaign.id,
+        plan=read_plan(campaign.plan),
+        seed=campaign.seed,
+        rounds=tuple(rounds),
+        rows=tuple(
+            (who, number, None if symbol == NULL else symbol)
+            for who, number, symbol in zip(
+                rows.participant.tolist(), rows.round.tolist(), rows.symbol.tolist(), strict=True
+            )
+        ),
+        selection=AuditSelection(
+            participants=tuple(chosen.participants.tolist()),
+            chances=tuple(chosen.chances.tolist()),
+            hits=chosen.hits,
+            short=chosen.short,
+        ),
+    )

@@ -1,0 +1,17 @@
+"""The messages as JSON Schema, for the server's OpenAPI document and for programs in other languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from crowdveil.wire.message import Message
+
+
+def json_schemas() -> dict[str, Any]:
+    """The schema of every message, by name; they refer to each other as an OpenAPI document does."""
+    messages = [(one, "validation") for one in Message.__subclasses__()]
+    _, known = models_json_schema(messages, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
+    found: dict[str, Any] = known["$defs"]
+    return found

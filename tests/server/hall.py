@@ -1,0 +1,159 @@
+"""The real application over a real store, without sockets: requests by hand, devices by a transport."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import AsyncIterator
+from concurrent.futures import Future
+from contextlib import ExitStack
+from math import log
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+from anyio.from_thread import start_blocking_portal
+
+from crowdveil.client import Device, Ledger, Patience, Reply, Request, Settings
+from crowdveil.server import settings as server_settings
+from crowdveil.server.app import create_app
+from crowdveil.server.conductor import Happening, step
+from crowdveil.store import Store, add_operator
+from crowdveil.wire import (
+    PROTOCOL,
+    CampaignView,
+    Enrolment,
+    NewCampaign,
+    Problem,
+    Seat,
+    StateChange,
+    Upload,
+    secret_digest,
+)
+from tests.town import square_town
+
+TOKEN = "operators-token"
+NAME = "coffee"
+AREA = square_town(4)
+TARGETS = (5,)
+NOW = 1_700_000_000
+JSON = {"content-type": "application/json"}
+AS_OPERATOR = {"authorization": f"Bearer {TOKEN}"}
+
+
+def plan(**changes: Any) -> NewCampaign:
+    """A small campaign: 12 people in 2 rounds, 3 wanted."""
+    given: dict[str, Any] = {
+        "protocol": PROTOCOL,
+        "name": "Coffee",
+        "offer": "A coffee",
+        "area": AREA.describe(),
+        "targets": TARGETS,
+        "epsilon_per_km": log(4),
+        "delta": 0.5,
+        "users": 12,
+        "wanted": 3,
+        "rounds": 2,
+        "seed": 7,
+        **changes,
+    }
+    return NewCampaign.model_validate(given)
+
+
+class Hall:
+    """A server that its test drives."""
+
+    def __init__(self, store: Store, settings: server_settings.Settings | None = None, client: str = "127.0.0.1"):
+        add_operator(store, "operator", secret_digest(TOKEN))
+        self.store = store
+        self.now = NOW
+        self.app = create_app(store, settings or server_settings.Settings(announcement_age_s=0), clock=lambda: NOW)
+        line = httpx.ASGITransport(self.app, client=(client, 50_000), raise_app_exceptions=False)
+        self.client = httpx.AsyncClient(transport=line, base_url="http://hall")
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        self._portal = self._open.enter_context(start_blocking_portal())
+        self._open.enter_context(self._portal.wrap_async_context_manager(self.app.router.lifespan_context(self.app)))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._open.__exit__(kind, error, at)
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> httpx.Response:
+        """One request; a body is JSON unless a header says otherwise."""
+        sent = dict(JSON) if body is not None else {}
+        sent |= {name.replace("_", "-"): text for name, text in headers.items()}
+        return self._request(method, path, body, sent)
+
+    def operate(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
+        """A request of the operator's."""
+        return self.ask(method, f"/v1/operator{path}", body, **AS_OPERATOR)
+
+    def step(self, seconds: int = 0) -> list[Happening]:
+        """Let the conductor look at everything once, some seconds later."""
+        self.now += seconds
+        return step(self.store, self.now)
+
+    def start(self, new: NewCampaign | None = None, name: str = NAME) -> None:
+        """Create a campaign, start it, and open its first round."""
+        assert self.operate("PUT", f"/campaigns/{name}", (new or plan()).to_bytes()).status_code == 200
+        assert self.change("open", name).status_code == 200
+        assert [one.event for one in self.step() if one.campaign == name] == ["round-opened"]
+
+    def change(self, state: str, name: str = NAME) -> httpx.Response:
+        body = StateChange.model_validate({"protocol": PROTOCOL, "state": state}).to_bytes()
+        return self.operate("PUT", f"/campaigns/{name}/state", body)
+
+    def view(self, name: str = NAME) -> CampaignView:
+        return CampaignView.from_bytes(self.operate("GET", f"/campaigns/{name}").content)
+
+    def enrol(self, secret: str, name: str = NAME, invite: str | None = None) -> httpx.Response:
+        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
+        return self.ask("POST", f"/v1/campaigns/{name}/seats", body)
+
+    def upload(self, secret: str, upload: Upload, name: str = NAME) -> httpx.Response:
+        return self.ask("PUT", f"/v1/campaigns/{name}/report", upload.to_bytes(), authorization=f"Bearer {secret}")
+
+    def report(self, secret: str, symbol: int | None, name: str = NAME) -> httpx.Response:
+        """Take a seat and report."""
+        seat = Seat.from_bytes(self.enrol(secret, name).content)
+        return self.upload(secret, Upload.of(seat, symbol), name)
+
+    def send(self, request: Request) -> Reply:
+        """As a transport for devices."""
+        answer = self._request(request.method, request.path, request.body or None, dict(request.headers))
+        return Reply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
+
+    def stream(self, method: str, path: str, parts: AsyncIterator[bytes]) -> httpx.Response:
+        """A request whose length is not announced."""
+        return self._request(method, path, parts, dict(JSON))
+
+    def enrol_later(self, secret: str) -> Future[httpx.Response]:
+        """Ask for a seat, and do not wait."""
+        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
+        path = f"/v1/campaigns/{NAME}/seats"
+        return self._portal.start_task_soon(lambda: self.client.post(path, content=body, headers=JSON))
+
+    def _request(
+        self, method: str, path: str, body: bytes | AsyncIterator[bytes] | None, headers: dict[str, str]
+    ) -> httpx.Response:
+        return self._portal.call(lambda: self.client.request(method, path, content=body, headers=headers))
+
+    def device(self, path: Path, seed: int | None = None) -> Device:
+        """A real device; with a seed, one whose dice can be thrown again elsewhere."""
+        if not path.exists():
+            Ledger.create(path)
+        dice = secrets.randbits if seed is None else random.Random(seed).getrandbits
+        return Device(
+            Settings(patience=Patience(attempts=2), beat_s=0), path, self, sleep=lambda _: None, random_bits=dice
+        )
+
+
+def kind_of(answer: httpx.Response) -> str:
+    """Which problem an answer is."""
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = Problem.from_bytes(answer.content)
+    assert problem.status == answer.status_code
+    return problem.kind

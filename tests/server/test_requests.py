@@ -1,0 +1,336 @@
+"""Who may ask what, how requests are refused, and what every answer carries."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, wait
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from crowdveil.errors import InputError, StoreError
+from crowdveil.server.gate import HEADERS
+from crowdveil.server.limits import Limiter, is_this_machine, network_of
+from crowdveil.server.logs import JsonLines
+from crowdveil.server.settings import Settings
+from crowdveil.store import NoSeat, Report, Request, Store, enrol_many, open_store, rows_of
+from crowdveil.store import Seat as StoredSeat
+from crowdveil.wire import Problem, Seat, Upload
+from tests.server.hall import NAME, TOKEN, Hall, kind_of, plan
+
+NEW = plan().to_bytes()
+EVERYONE = {"nobody": 200, "stranger": 200, "participant": 200, "operator": 200}
+OPERATORS = {"nobody": 401, "stranger": 401, "participant": 403, "operator": 200}
+PARTICIPANTS = {"nobody": 401, "stranger": 404, "participant": 200, "operator": 403}
+ROLES = {
+    ("GET", "/v1/campaigns/{campaign}"): EVERYONE,
+    ("GET", "/v1/campaigns/{campaign}/rounds/{number}/policy"): EVERYONE,
+    ("POST", "/v1/campaigns/{campaign}/seats"): EVERYONE,
+    ("PUT", "/v1/campaigns/{campaign}/report"): PARTICIPANTS,
+    ("GET", "/v1/campaigns/{campaign}/status"): PARTICIPANTS,
+    ("GET", "/v1/operator/campaigns"): OPERATORS,
+    ("PUT", "/v1/operator/campaigns/{campaign}"): OPERATORS,
+    ("GET", "/v1/operator/campaigns/{campaign}"): OPERATORS,
+    ("PUT", "/v1/operator/campaigns/{campaign}/state"): OPERATORS,
+    ("POST", "/v1/operator/campaigns/{campaign}/invites"): OPERATORS,
+    ("POST", "/v1/operator/preview"): OPERATORS,
+    ("GET", "/v1/operator/campaigns/{campaign}/selection"): {**OPERATORS, "operator": 409},
+    ("GET", "/v1/operator/campaigns/{campaign}/record"): {**OPERATORS, "operator": 409},
+    ("GET", "/healthz"): EVERYONE,
+    ("GET", "/metrics"): EVERYONE,
+    ("GET", "/v1/nothing"): dict.fromkeys(EVERYONE, 204),
+}
+"""What each role is answered, on every route."""
+SECRETS = {"stranger": "somebody-else", "participant": "a-device", "operator": TOKEN}
+
+
+@pytest.fixture
+def started(hall: Hall) -> Hall:
+    hall.start()
+    assert hall.report("a-device", 0).status_code == 200
+    return hall
+
+
+def body_for(hall: Hall, method: str, path: str) -> bytes | None:
+    seat = Seat.from_bytes(hall.enrol("a-device").content)
+    return {
+        "/v1/campaigns/{campaign}/seats": b'{"protocol":1,"secret_digest":"%s"}' % (b"ab" * 32),
+        "/v1/campaigns/{campaign}/report": Upload.of(seat, 0).to_bytes(),
+        "/v1/operator/campaigns/{campaign}": NEW if method == "PUT" else None,
+        "/v1/operator/campaigns/{campaign}/state": b'{"protocol":1,"state":"open"}',
+        "/v1/operator/campaigns/{campaign}/invites": b'{"protocol":1,"count":1}',
+        "/v1/operator/preview": NEW,
+    }.get(path)
+
+
+def test_every_route_answers_every_role_as_the_table_says(started: Hall) -> None:
+    document = started.ask("GET", "/openapi.json").json()
+    routes = {(method.upper(), path) for path, answers in document["paths"].items() for method in answers}
+    assert routes == ROLES.keys()
+    for (method, path), expected in ROLES.items():
+        where = path.format(campaign=NAME, number=0)
+        for role, status in expected.items():
+            headers = {} if role == "nobody" else {"authorization": f"Bearer {SECRETS[role]}"}
+            answer = started.ask(method, where, body_for(started, method, path), **headers)
+            assert answer.status_code == status, (method, path, role, answer.text)
+            assert str(status) in document["paths"][path][method.lower()]["responses"], (method, path, status)
+
+
+def test_every_answer_carries_the_headers_and_says_nothing_of_the_software(started: Hall) -> None:
+    for answer in (
+        started.ask("GET", f"/v1/campaigns/{NAME}"),
+        started.ask("GET", "/v1/operator/campaigns"),
+        started.ask("GET", "/nowhere"),
+        started.ask("DELETE", "/healthz"),
+        started.ask("PUT", f"/v1/campaigns/{NAME}/report", b"x" * 70_000, authorization="Bearer a-device"),
+    ):
+        assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+        assert "cache-control" in answer.headers
+        assert "server" not in answer.headers
+
+
+# --- bad input ------------------------------------------------------------------------------------------------
+
+
+BAD = {
+    "no JSON": (b"{", "malformed", "body"),
+    "not UTF-8": (b'{"protocol":1,"symbol":"\xff"}', "malformed", "body"),
+    "a list": (b"[]", "malformed", "body"),
+    "a field twice": (b'{"protocol":1,"protocol":1}', "malformed", "body"),
+    "not a number": (b'{"protocol":NaN}', "malformed", "body"),
+    "very deep": (b"[" * 5000, "malformed", "body"),
+    "a field missing": (b'{"protocol":1}', "invalid", "secret_digest"),
+    "a field too many": (b'{"protocol":1,"secret_digest":"%s","place":7}' % (b"ab" * 32), "invalid", "place"),
+    "another protocol": (b'{"protocol":2,"secret_digest":"%s"}' % (b"ab" * 32), "invalid", "protocol"),
+    "a number as text": (b'{"protocol":"1","secret_digest":"%s"}' % (b"ab" * 32), "invalid", "protocol"),
+    "no hash": (b'{"protocol":1,"secret_digest":"me"}', "invalid", "secret_digest"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_body_is_refused_with_its_field_and_what_would_be_right(started: Hall, what: str) -> None:
+    body, kind, field = BAD[what]
+    answer = started.ask("POST", f"/v1/campaigns/{NAME}/seats", body)
+    assert kind_of(answer) == kind
+    problem = Problem.from_bytes(answer.content)
+    assert problem.field == field
+    assert problem.expected
+
+
+def test_a_plan_that_makes_no_sense_is_refused_before_anything_is_kept(hall: Hall) -> None:
+    for changes, field in (
+        ({"targets": (16,)}, "targets"),
+        ({"users": 2, "wanted": 3}, "wanted"),
+        ({"rounds": 13}, "rounds"),
+        ({"round_size": 7}, "round_size"),
+        ({"prior": (0.5, 0.5)}, "prior"),
+        ({"area": {"kind": "donut"}}, "kind"),
+    ):
+        for method, path in (("PUT", f"/campaigns/{NAME}"), ("POST", "/preview")):
+            answer = hall.operate(method, path, plan(**changes).to_bytes())
+            assert kind_of(answer) == "invalid", (changes, answer.text)
+            assert field in answer.json()["detail"]
+    assert hall.operate("GET", "/campaigns").json()["campaigns"] == []
+
+
+def test_a_body_of_another_type_or_too_large_is_refused(started: Hall) -> None:
+    path = f"/v1/campaigns/{NAME}/seats"
+    assert kind_of(started.ask("POST", path, b"{}", content_type="text/plain")) == "unsupported-media-type"
+    assert kind_of(started.ask("POST", path, b" " * 65_537)) == "too-large"
+    assert kind_of(started.ask("POST", path, b" " * 65_536)) == "malformed"
+
+    async def endless() -> AsyncIterator[bytes]:
+        for _ in range(70):
+            yield b" " * 1000
+
+    answer = started.stream("POST", path, endless())
+    assert kind_of(answer) == "too-large"
+    assert kind_of(started.operate("PUT", "/campaigns/big", b" " * (8 << 20) + b" ")) == "too-large"
+    assert kind_of(started.ask("PUT", "/v1/operator/campaigns/big", b" " * 100_000)) == "unauthorized"
+
+
+def test_an_address_or_a_path_that_is_not_there_is_a_problem_too(started: Hall) -> None:
+    assert kind_of(started.ask("GET", "/v1/campaigns/nobody")) == "not-found"
+    assert kind_of(started.ask("GET", "/v1/campaigns/No%20Way")) == "invalid"
+    assert kind_of(started.ask("GET", f"/v1/campaigns/{NAME}/rounds/-1/policy")) == "invalid"
+    answer = started.ask("DELETE", f"/v1/campaigns/{NAME}/report")
+    assert kind_of(answer) == "method-not-allowed"
+    assert answer.headers["allow"] == "PUT"
+
+
+# --- reports --------------------------------------------------------------------------------------------------
+
+
+def test_the_same_report_gets_the_same_receipt_and_a_changed_one_is_refused(started: Hall) -> None:
+    first = started.report("me", 1)
+    again = started.report("me", 1)
+    assert (first.status_code, first.content) == (again.status_code, again.content)
+    assert kind_of(started.report("me", 0)) == "report-conflict"
+    assert kind_of(started.report("me", None)) == "report-conflict"
+    assert rows_of(started.store, NAME).symbol.tolist() == [0, 1]
+
+
+def test_a_report_that_does_not_fit_its_seat_is_refused(started: Hall) -> None:
+    seat = Seat.from_bytes(started.enrol("me").content)
+    assert kind_of(started.upload("me", Upload.of(seat.model_copy(update={"round": 1}), 0))) == "wrong-round"
+    other = seat.model_copy(update={"policy_hash": "0" * 64})
+    assert kind_of(started.upload("me", Upload.of(other, 0))) == "wrong-policy"
+    assert kind_of(started.upload("me", Upload.of(seat, 99_999_999))) == "wrong-symbol"
+    assert started.upload("me", Upload.of(seat, None)).status_code == 200
+    assert started.view().rounds[0].refused == {"wrong-round": 1, "wrong-policy": 1, "wrong-symbol": 1}
+
+
+def test_when_the_database_refuses_nobody_is_told_that_it_was_stored(
+    started: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(store: Store, reports: list[Report]) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr("crowdveil.server.desk.add_reports", fails)
+    answer = started.report("me", 1)
+    assert kind_of(answer) == "unavailable"
+    assert answer.headers["retry-after"]
+    assert "disk" not in answer.text
+    monkeypatch.undo()
+    assert started.report("me", 1).status_code == 200
+
+
+def test_a_failure_nobody_foresaw_is_answered_too_and_its_words_stay_inside(
+    started: Hall, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("symbol 17 of participant 3")
+
+    monkeypatch.setattr("crowdveil.server.desk.add_reports", fails)
+    with caplog.at_level(logging.ERROR):
+        answer = started.report("me", 1)
+    assert kind_of(answer) == "internal"
+    assert "17" not in answer.text
+    (record,) = caplog.records
+    line = json.loads(JsonLines(lambda: 0.0).format(record))
+    assert (line["event"], line["error"]) == ("internal", "RuntimeError")
+    assert "participant" not in json.dumps(line)
+
+
+def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    writing, go_on = Event(), Event()
+
+    def slowly(into: Store, requests: Sequence[Request]) -> list[StoredSeat | NoSeat]:
+        writing.set()
+        assert go_on.wait(20)
+        return enrol_many(into, requests)
+
+    monkeypatch.setattr("crowdveil.server.desk.enrol_many", slowly)
+    with Hall(store, Settings(waiting=1)) as hall:
+        hall.start()
+        first = hall.enrol_later("one")
+        assert writing.wait(20)
+        others = [hall.enrol_later("two"), hall.enrol_later("three")]
+        done, waiting = wait(others, return_when=FIRST_COMPLETED)
+        assert [kind_of(one.result()) for one in done] == ["unavailable"]
+        go_on.set()
+        assert [one.result().status_code for one in (first, *waiting)] == [200, 200]
+
+
+# --- limits ---------------------------------------------------------------------------------------------------
+
+
+def test_one_address_may_ask_so_often_and_this_machine_as_often_as_it_likes(store: Store) -> None:
+    few = Settings(requests_per_minute=3)
+    with Hall(store, few, client="203.0.113.9") as hall:
+        answers = [hall.ask("GET", "/v1/nothing") for _ in range(4)]
+        assert [one.status_code for one in answers] == [204, 204, 204, 429]
+        assert kind_of(answers[-1]) == "too-many-requests"
+        assert answers[-1].headers["retry-after"]
+    with Hall(store, few) as hall:
+        assert {hall.ask("GET", "/v1/nothing").status_code for _ in range(10)} == {204}
+
+
+def test_guessing_tokens_ends_soon(store: Store) -> None:
+    path, few = "/v1/operator/campaigns", Settings(failures_per_minute=3)
+    with Hall(store, few, client="203.0.113.9") as hall:
+        assert [kind_of(hall.ask("GET", path)) for _ in range(5)] == ["unauthorized"] * 5
+        assert hall.operate("GET", "/campaigns").status_code == 200
+        guesses = [kind_of(hall.ask("GET", path, authorization=f"Bearer guess-{i}")) for i in range(4)]
+        assert guesses == ["unauthorized"] * 3 + ["too-many-requests"]
+    with Hall(store, few) as hall:
+        assert {kind_of(hall.ask("GET", path, authorization="Bearer guess")) for _ in range(9)} == {"unauthorized"}
+
+
+def test_a_bucket_refills_and_neighbours_in_one_network_share_it() -> None:
+    time = 0.0
+    limiter = Limiter(60, lambda: time)
+    for _ in range(60):
+        assert limiter.allows("2001:db8::1")
+        limiter.count("2001:db8::1")
+    assert not limiter.allows("2001:db8::ffff")
+    assert limiter.allows("2001:db8:0:1::1")
+    time = 1.0
+    assert limiter.allows("2001:db8::1")
+    assert network_of("::ffff:203.0.113.9") == "203.0.113.9"
+    assert is_this_machine("127.0.0.1")
+    assert not is_this_machine("somewhere")
+
+
+@pytest.mark.parametrize("name", ["body_bytes", "waiting", "announcement_age_s"])
+def test_a_setting_that_makes_no_sense_is_named(name: str) -> None:
+    with pytest.raises(InputError, match=name):
+        Settings(**{name: -1})
+
+
+# --- what is kept, logged and counted -------------------------------------------------------------------------
+
+
+def test_logs_are_json_lines_without_words_of_other_libraries() -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines(lambda: 1.5))
+    for name, message in (("crowdveil", "round-opened"), ("uvicorn.error", "Invalid request: 203.0.113.9")):
+        handler.emit(logging.makeLogRecord({"name": name, "levelname": "INFO", "msg": message, "round": 2}))
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert lines == [
+        {"at": 1.5, "level": "info", "event": "round-opened", "round": 2},
+        {"at": 1.5, "level": "info", "event": "Invalid request", "round": 2},
+    ]
+
+
+def test_metrics_count_reports_by_what_became_of_them(started: Hall) -> None:
+    started.report("me", 1)
+    started.report("me", 1)
+    started.report("me", 0)
+    text = started.ask("GET", "/metrics").text
+    for line in (
+        'crowdveil_reports_total{outcome="accepted"} 2.0',
+        'crowdveil_reports_total{outcome="repeated"} 1.0',
+        'crowdveil_reports_total{outcome="report-conflict"} 1.0',
+        'crowdveil_seats_total{outcome="given"} 4.0',
+        f'crowdveil_campaign_state{{campaign="{NAME}",state="open"}} 1.0',
+        f'crowdveil_round{{campaign="{NAME}",state="open"}} 0.0',
+    ):
+        assert line in text, line
+
+
+def test_health_is_bad_when_nothing_can_be_stored(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    with open_store(f"sqlite:///{path}") as store, Hall(store) as hall:
+        assert hall.ask("GET", "/healthz").json() == {"protocol": 1, "status": "ok"}
+        with sqlite3.connect(path) as other:
+            other.execute("DROP TABLE alembic_version")
+        other.close()
+        assert kind_of(hall.ask("GET", "/healthz")) == "unavailable"
+
+
+def test_tokens_and_secrets_are_kept_as_hashes_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    with open_store(f"sqlite:///{path}") as store, Hall(store) as hall:
+        hall.start(plan(enrolment="invite"))
+        invite = hall.operate("POST", f"/campaigns/{NAME}/invites", b'{"protocol":1,"count":1}').json()["invites"][0]
+        assert hall.enrol("the-devices-secret", invite=invite).status_code == 200
+    kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    for secret in (TOKEN, "the-devices-secret", invite):
+        assert secret.encode() not in kept
