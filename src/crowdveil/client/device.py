@@ -66,6 +66,10 @@ class Offer:
     round: int
 
 
+class NotYet(Refusal):
+    """No round is open at the moment; the same may be asked again."""
+
+
 class Device:
     """Takes part in campaigns for one person, over any transport, within its own caps."""
 
@@ -80,8 +84,14 @@ class Device:
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         today: Callable[[], date] = date.today,
+        read_policy: Callable[[bytes], Policy] = Policy.from_bytes,
+        check: Callable[[Policy, str, Terms], Certificate] = check_policy,
     ) -> None:
-        """Open the device's ledger; `Ledger.create` makes one."""
+        """Open the device's ledger; `Ledger.create` makes one.
+
+        `read_policy` and `check` are there for those who play many devices in one process and see the same policy as
+        often; a device of its own leaves them as they are.
+        """
         self.settings = settings
         self.ledger = Ledger(ledger_path)
         self._line = Line(transport, settings.patience, sleep)
@@ -90,6 +100,8 @@ class Device:
         self._sleep = sleep
         self._monotonic = monotonic
         self._today = today
+        self._read_policy = read_policy
+        self._check = check
 
     def look(self, campaign: str) -> Offer:
         """Fetch what is announced and the policy, and check both; tells the server nothing but an interest."""
@@ -100,9 +112,9 @@ class Device:
         terms = check_terms(info, caps)
         check_lifetime(self.ledger.spent_epsilon_per_km(), terms.epsilon_per_km, caps.lifetime_epsilon_per_km)
         if info.state != "open" or info.round is None or info.policy_hash is None:
-            raise Refusal(f"the campaign is {info.state} and has no open round; ask again later")
-        policy = self._line.policy(campaign, info.round)
-        return Offer(info, terms, policy, check_policy(policy, info.policy_hash, terms), info.round)
+            raise NotYet(f"the campaign is {info.state} and has no open round; ask again later")
+        policy = self._line.policy(campaign, info.round, self._read_policy)
+        return Offer(info, terms, policy, self._check(policy, info.policy_hash, terms), info.round)
 
     def place(self, offer: Offer, where: Where) -> int:
         """The cell to draw from, or NULL; stays on the device."""
