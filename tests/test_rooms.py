@@ -31,7 +31,7 @@ MAY_IMPORT = {
         "crowdveil.selection",
         "crowdveil.wire",
     },
-    "report.py": {"crowdveil.area", "crowdveil.policy.policy", "crowdveil.certify"},
+    "report.py": {"crowdveil.area", "crowdveil.certify", "crowdveil.place", "crowdveil.policy.policy"},
     "client": {
         "crowdveil.area",
         "crowdveil.certify",
@@ -49,8 +49,6 @@ MAY_IMPORT = {
         "crowdveil.campaign",
         "crowdveil.certify",
         "crowdveil.planning",
-        "crowdveil.policy.optimal",
-        "crowdveil.policy.policy",
         "crowdveil.server",
         "crowdveil.store",
         "crowdveil.wire",

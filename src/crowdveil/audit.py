@@ -118,7 +118,7 @@ def _read(record: AuditRecord) -> _Played:
 
 def _private(plan: Plan, number: int, policy: Policy) -> Finding:
     which = f"round {number + 1}, policy {policy.hash[:12]}"
-    for name in ("area", "targets", "epsilon_per_km"):
+    for name in ("area", "targets", "epsilon_per_km", "null_epsilon"):
         planned, found = getattr(plan, name), getattr(policy, name)
         if planned != found:
             return Finding("private", "failure", f"{which}: is for {name} = {found!r}; the plan says {planned!r}")

@@ -28,6 +28,7 @@ def plan_of(new: NewCampaign, seed: int) -> Plan:
         way=new.way,
         start=None if new.prior is None else np.array(new.prior),
         seed=seed,
+        null_epsilon=new.null_epsilon,
     )
 
 

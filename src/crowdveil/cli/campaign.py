@@ -45,6 +45,10 @@ app.command("create", cls=Verb, epilog=drafts.CREATE)(drafts.create)
 app.command("preview", cls=Verb, epilog=drafts.PREVIEW)(drafts.preview)
 
 
+OPENING_S, LOOK_S = 60.0, 0.2
+"""How long `start` waits for a policy, and how often it looks."""
+
+
 def _example(text: str) -> str:
     return f"Example: crowdveil campaign {text}"
 
@@ -54,9 +58,15 @@ def _example(text: str) -> str:
 def start(server: Operator, campaign: Id, json: AsJson = False) -> None:
     """Start a draft, or go on after a pause.
 
-    From now on devices can join; the server opens and closes the rounds by itself.
+    Waits until the first round is open, so that devices can join; the server opens and closes the others by itself.
     """
-    _change(server, campaign, "open", json)
+    view = server.set_state(campaign, "open")
+    give_up = time.monotonic() + OPENING_S
+    with working("making the first policy"):
+        while not any(one.policy_hash for one in view.rounds) and time.monotonic() < give_up:
+            time.sleep(LOOK_S)
+            view = server.view(campaign)
+    show_view(view, json)
 
 
 @app.command(cls=Verb, epilog=_example("pause noise-map"))

@@ -49,6 +49,12 @@ def caps(
     least_cells: Annotated[
         str | None, typer.Option(help="Fewest cells to be hidden among; 16 unless given.", metavar="NUMBER")
     ] = None,
+    most_null_epsilon: Annotated[
+        str | None,
+        typer.Option(
+            help="Largest loss about having a place at all. Left out: NULL may be said in the clear.", metavar="NUMBER"
+        ),
+    ] = None,
 ) -> Caps:
     """What the device's owner accepts."""
     usual = Caps()
@@ -58,6 +64,7 @@ def caps(
         _or("least_cell_km", least_cell_km, usual.cell_km),
         _or("most_gap_km", most_gap_km, usual.gap_km),
         usual.least_cells if least_cells is None else read_whole("least_cells", least_cells),
+        _or("most_null_epsilon", most_null_epsilon, usual.null_epsilon),
     )
 
 

@@ -5,7 +5,8 @@
     draw, store                  under the ledger's lock, on the disk before the next line
     PUT report                   the same bytes until a receipt comes
 
-What is sent, how long it is and in which order does not depend on the place, nor on whether there is one. Making the
+What is sent, how long it is and in which order does not depend on the place, nor on whether there is one, but for NULL
+in the clear; where NULL is protected, a device without a place draws a symbol like any other. Making the
 profile and reading the explanation take time that may depend on it, so the seat is asked for on a beat: whole seconds
 after the policy came. From then on only the draw is left, which takes equally long for all places.
 """
@@ -27,7 +28,7 @@ from crowdveil.client.ledger import Ledger, check_lifetime
 from crowdveil.client.line import Declined, Line, Patience
 from crowdveil.client.transport import Transport
 from crowdveil.client.whereabouts import Where, place_to_report
-from crowdveil.client.words import describe_ledger, describe_loss, describe_reply
+from crowdveil.client.words import describe_ledger, describe_loss, describe_null, describe_reply
 from crowdveil.errors import InputError, Refusal
 from crowdveil.place import NULL
 from crowdveil.policy.policy import Policy
@@ -135,6 +136,7 @@ class Device:
         lines = [
             f"Campaign {offer.info.name!r}, round {offer.round + 1} of {offer.info.rounds}, asks for one reply.",
             describe_reply(offer.policy, cell),
+            describe_null(offer.terms.null_epsilon),
             describe_loss(offer.terms.epsilon_per_km, self.ledger.spent_epsilon_per_km()),
             f"Checked on this device: {offer.certificate.explain()}",
             f"Everyone should be shown the same policy: {offer.policy.hash}.",
@@ -205,10 +207,13 @@ class Device:
         return _seat_of(entry)
 
     def _draw(self, offer: Offer, cell: int) -> Entry:
+        protected = offer.policy.null_weights is not None
+
         def once() -> int:
-            # A device without a place rolls the same dice, and throws them away.
-            symbol = draw(offer.policy, max(cell, 0), offer.certificate, self._random_bits)
-            return NULL if cell == NULL else symbol
+            # Where NULL is said in the clear, a device without a place rolls the same dice, and throws them away.
+            place = cell if protected else max(cell, 0)
+            symbol = draw(offer.policy, place, offer.certificate, self._random_bits)
+            return NULL if cell == NULL and not protected else symbol
 
         cap = self.settings.caps.lifetime_epsilon_per_km
         return self.ledger.draw_once(offer.info.campaign, offer.terms.epsilon_per_km, cap, once)

@@ -88,6 +88,8 @@ async def report(request: Request) -> Response:
     """Store one report for good. The same one again gets the same receipt; another one is refused."""
     services, campaign, secret_hash = await services_of(request), campaign_of(request), await bearer(request)
     upload = await read(request, Upload)
+    if upload.symbol_number is None and not await run_in_threadpool(services.takes_null, campaign):
+        raise refuse("wrong-symbol", "this campaign protects NULL: draw a symbol from the policy's row for it")
     filed = await services.desk.file(Sent(campaign, secret_hash, upload))
     if filed.outcome == "accepted" or filed.outcome == "repeated":
         return send(Receipt.of(campaign, filed.participant, upload))
