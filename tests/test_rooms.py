@@ -95,6 +95,7 @@ HEAVY: dict[str, set[str]] = {
     "sqlalchemy": {
         "store/campaigns.py",
         "store/database.py",
+        "store/lists.py",
         "store/migrations/versions/0001_first.py",
         "store/migrations/versions/0002_estimates.py",
         "store/participants.py",
