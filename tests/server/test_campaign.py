@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.campaign import RoundClosed, RoundOpened, advance, begin, next_policy, resume, select
+from crowdveil.campaign import RoundClosed, RoundOpened, State, advance, begin, next_policy, resume, select
 from crowdveil.client import Declined
 from crowdveil.place import NULL
 from crowdveil.planning import choose, plan_of
@@ -20,7 +20,7 @@ from crowdveil.prior import Round, count_symbols
 from crowdveil.report import draw
 from crowdveil.selection import Reports, Selection
 from crowdveil.server.conductor import CLAIM_S, Conductor
-from crowdveil.store import Store, claim_round, open_store
+from crowdveil.store import claim_round, open_store
 from crowdveil.wire import AuditRecord, CampaignInfo, CampaignList, Invites, ParticipantStatus, Preview, Seat, Upload
 from tests.server.hall import AREA, NAME, TARGETS, Hall, kind_of, plan
 
@@ -226,12 +226,13 @@ def test_a_policy_whose_maker_died_is_made_by_another_when_the_claim_runs_out(ha
     assert [one.event for one in hall.step(CLAIM_S + 1)] == ["round-opened"]
 
 
+@pytest.mark.parametrize("error", [cv.InputError("prior", "?", "cannot be solved"), OverflowError("too large")])
 def test_one_campaign_that_fails_does_not_hold_up_the_others(
-    hall: Hall, store: Store, monkeypatch: pytest.MonkeyPatch
+    hall: Hall, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail_once(state: object) -> cv.Policy:
         monkeypatch.undo()
-        raise cv.InputError("prior", "?", "cannot be solved")
+        raise error
 
     for name in ("first", "second"):
         hall.operate("PUT", f"/campaigns/{name}", plan().to_bytes())
@@ -241,6 +242,22 @@ def test_one_campaign_that_fails_does_not_hold_up_the_others(
         ("campaign-failed", "first"),
         ("round-opened", "second"),
     ]
+
+
+def test_a_campaign_that_is_closed_while_its_policy_is_made_is_selected_from_at_once(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def close_meanwhile(state: State) -> cv.Policy:
+        monkeypatch.undo()
+        assert hall.change("closed").status_code == 200
+        return next_policy(state)
+
+    hall.operate("PUT", f"/campaigns/{NAME}", plan().to_bytes())
+    hall.change("open")
+    conductor = Conductor(hall.store)
+    monkeypatch.setattr("crowdveil.server.conductor.next_policy", close_meanwhile)
+    assert conductor.step(hall.now) == []
+    assert [one.event for one in conductor.step(hall.now)] == ["selected"]
 
 
 def test_being_early_helps_nobody_even_by_the_papers_algorithm() -> None:
