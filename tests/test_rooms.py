@@ -46,6 +46,7 @@ MAY_IMPORT = {
     "wire": {"crowdveil.area.area", "crowdveil.wire"},
     "store": {"crowdveil.policy.policy", "crowdveil.prior", "crowdveil.selection", "crowdveil.store"},
     "server": {
+        "crowdveil.area",
         "crowdveil.campaign",
         "crowdveil.certify",
         "crowdveil.planning",
@@ -75,6 +76,7 @@ HEAVY: dict[str, set[str]] = {
         "server/campaigns.py",
         "server/operations.py",
         "server/operators.py",
+        "server/pages.py",
         "server/participants.py",
         "server/refusals.py",
         "server/requests.py",
@@ -91,6 +93,7 @@ HEAVY: dict[str, set[str]] = {
         "wire/participant.py",
         "wire/problem.py",
         "wire/schemas.py",
+        "wire/shape.py",
     },
     "sqlalchemy": {
         "store/campaigns.py",

@@ -39,6 +39,8 @@ ROLES = {
     ("PUT", "/v1/operator/campaigns/{campaign}/state"): OPERATORS,
     ("POST", "/v1/operator/campaigns/{campaign}/invites"): OPERATORS,
     ("POST", "/v1/operator/preview"): OPERATORS,
+    ("POST", "/v1/operator/area"): OPERATORS,
+    ("GET", "/v1/operator/campaigns/{campaign}/estimates"): OPERATORS,
     ("GET", "/v1/operator/campaigns/{campaign}/selection"): {**OPERATORS, "operator": 409},
     ("GET", "/v1/operator/campaigns/{campaign}/record"): {**OPERATORS, "operator": 409},
     ("GET", "/healthz"): EVERYONE,
@@ -65,6 +67,7 @@ def body_for(hall: Hall, method: str, path: str) -> bytes | None:
         "/v1/operator/campaigns/{campaign}/state": b'{"protocol":1,"state":"open"}',
         "/v1/operator/campaigns/{campaign}/invites": b'{"protocol":1,"count":1}',
         "/v1/operator/preview": NEW,
+        "/v1/operator/area": b'{"protocol":1,"bounds":[40.65,-74.03,40.7,-73.98],"cell_km":1.0}',
     }.get(path)
 
 

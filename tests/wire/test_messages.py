@@ -16,6 +16,8 @@ from crowdveil.errors import InputError
 from crowdveil.wire import (
     PROBLEMS,
     STATUS_BYTES,
+    AreaRequest,
+    AreaShape,
     AuditRecord,
     AuditRound,
     AuditSelection,
@@ -24,6 +26,7 @@ from crowdveil.wire import (
     CampaignSummary,
     CampaignView,
     Enrolment,
+    Estimates,
     Health,
     InviteRequest,
     Invites,
@@ -35,6 +38,7 @@ from crowdveil.wire import (
     PreviewPoint,
     Problem,
     Receipt,
+    RoundEstimate,
     RoundView,
     Seat,
     SelectionRow,
@@ -167,6 +171,22 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         b'"by_wanted":[],"cells":2,"expected_coverage":0.75,"hit_probability":[0.5,0.125],"people_wanted":9,'
         b'"private_from_epsilon_per_km":1.5,"protocol":1}',
     ),
+    "AreaRequest": (
+        AreaRequest(protocol=1, bounds=(40.5, -74.0, 41.0, -73.5), cell_km=1.5),
+        b'{"area":null,"bounds":[40.5,-74.0,41.0,-73.5],"cell_km":1.5,"protocol":1,"reach_km":20.0,"resolution":null,'
+        b'"towers":null}',
+    ),
+    "AreaShape": (
+        AreaShape(
+            protocol=1, area=AREA, centres=((0.5, 1.5),), regions=(((0.0, 1.0), (1.0, 2.0)),), nearest_neighbour_km=1.0
+        ),
+        b'{"area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"centres":[[0.5,1.5]],"nearest_neighbour_km":1.0,'
+        b'"protocol":1,"regions":[[[0.0,1.0],[1.0,2.0]]]}',
+    ),
+    "Estimates": (
+        Estimates(protocol=1, rounds=(RoundEstimate(round=0, prior=(0.25, 0.75), expected_coverage=0.5),)),
+        b'{"protocol":1,"rounds":[{"expected_coverage":0.5,"prior":[0.25,0.75],"round":0}]}',
+    ),
     "Health": (Health(protocol=1, status="ok"), b'{"protocol":1,"status":"ok"}'),
     "SelectionRow": (
         SelectionRow(rank=0, participant=41, round=2, symbol=0, chance=0.5),
@@ -193,7 +213,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
     ),
 }
 """One of each, and its bytes."""
-PARTS = {"AuditRound", "AuditSelection", "CampaignSummary", "PreviewPoint", "RoundView"}
+PARTS = {"AuditRound", "AuditSelection", "CampaignSummary", "PreviewPoint", "RoundEstimate", "RoundView"}
 """Messages that travel within others only."""
 
 

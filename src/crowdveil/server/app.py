@@ -19,6 +19,7 @@ from crowdveil.server.desk import Desk
 from crowdveil.server.gate import Gate
 from crowdveil.server.limits import Limiter
 from crowdveil.server.metrics import Metrics
+from crowdveil.server.pages import add_pages, check_tiles
 from crowdveil.server.previews import Previews
 from crowdveil.server.refusals import RefusedError, answer, refuse, refuse_input
 from crowdveil.server.services import Services
@@ -33,6 +34,7 @@ def create_app(
     *,
     metrics: Metrics | None = None,
     nudge: Callable[[], None] = lambda: None,
+    tile_url: str | None = None,
     clock: Callable[[], float] = time,
 ) -> FastAPI:
     """The server without its conductor; `run.serve` adds it, and `conductor.step` does its work by hand."""
@@ -68,6 +70,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    add_pages(app, None if tile_url is None else check_tiles(tile_url))
     for room in (campaigns, participants, operators, operations):
         app.include_router(room.routes)
     app.add_middleware(Gate, settings=chosen, metrics=counted)

@@ -11,6 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.planning import plan_of
+from crowdveil.server.areas import make_area, shape_of
 from crowdveil.server.logs import log
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.server.requests import BEARER, CampaignPath, OperatorName, ServicesOf, body_of, problems, read, send
@@ -22,6 +23,7 @@ from crowdveil.store import (
     add_invites,
     close_round,
     create_campaign,
+    estimates_of,
     get_campaign,
     list_campaigns,
     rounds_of,
@@ -29,15 +31,19 @@ from crowdveil.store import (
 )
 from crowdveil.wire import (
     PROTOCOL,
+    AreaRequest,
+    AreaShape,
     AuditRecord,
     CampaignList,
     CampaignSummary,
     CampaignView,
+    Estimates,
     InviteRequest,
     Invites,
     Kind,
     NewCampaign,
     Preview,
+    RoundEstimate,
     SelectionRow,
     StateChange,
     secret_digest,
@@ -131,6 +137,35 @@ async def preview(request: Request, _: OperatorName, services: ServicesOf) -> Re
     return send(await services.previews.of(new))
 
 
+@routes.post(
+    "/area",
+    response_model=AreaShape,
+    openapi_extra={**body_of(AreaRequest), **BEARER},
+    responses=problems(*WHO, "malformed", "unsupported-media-type"),
+)
+async def area(request: Request, _: OperatorName) -> Response:
+    """An area from a few numbers, and the corners of its cells; nothing is kept."""
+    asked = await read(request, AreaRequest)
+    return send(await run_in_threadpool(_shape, asked))
+
+
+@routes.get(
+    "/campaigns/{campaign}/estimates",
+    response_model=Estimates,
+    openapi_extra=BEARER,
+    responses=problems(*WHO, "not-found"),
+)
+async def estimates(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
+    """What was learnt of where people are, round by round."""
+    await run_in_threadpool(_found, services, campaign)
+    found = await run_in_threadpool(estimates_of, services.store, campaign)
+    rows = (
+        RoundEstimate(round=number, prior=one.prior, expected_coverage=one.expected_coverage)
+        for number, one in found.items()
+    )
+    return send(Estimates(protocol=PROTOCOL, rounds=tuple(rows)))
+
+
 @routes.get(
     "/campaigns/{campaign}/selection",
     response_class=Response,
@@ -168,6 +203,15 @@ async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) 
 def _checked(new: NewCampaign) -> None:
     try:
         plan_of(new, new.seed or 0)
+    except InputError as error:
+        raise refuse_input(error) from None
+    except CrowdveilError as error:
+        raise refuse("invalid", str(error)) from None
+
+
+def _shape(asked: AreaRequest) -> AreaShape:
+    try:
+        return shape_of(make_area(asked))
     except InputError as error:
         raise refuse_input(error) from None
     except CrowdveilError as error:

@@ -37,6 +37,7 @@ def serve(
     port: int = 0,
     settings: Settings | None = None,
     *,
+    tile_url: str | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; requests that have begun are answered first.
@@ -47,7 +48,7 @@ def serve(
     with _listen(host, port) as listening, open_store(database_url) as store:
         metrics = Metrics()
         conductor = _Conducted(database_url, metrics)
-        app = create_app(store, settings, metrics=metrics, nudge=conductor.nudge)
+        app = create_app(store, settings, metrics=metrics, nudge=conductor.nudge, tile_url=tile_url)
         config = uvicorn.Config(
             app,
             log_config=None,

@@ -175,6 +175,15 @@ def save_estimate(store: Store, campaign: str, number: int, estimate: Estimate) 
         connection.execute(store.insert(schema.estimates).values(values).on_conflict_do_nothing())
 
 
+def estimates_of(store: Store, campaign: str) -> dict[int, Estimate]:
+    """What was learnt after each round."""
+    table = schema.estimates.c
+    mine = select(table.round, table.prior, table.expected_coverage).where(table.campaign == campaign)
+    with store.reading() as connection:
+        rows = connection.execute(mine.order_by(table.round)).all()
+    return {row.round: Estimate(tuple(json.loads(row.prior)), row.expected_coverage) for row in rows}
+
+
 def last_estimate(store: Store, campaign: str) -> Estimate | None:
     """What was learnt so far, or None before the first round was closed."""
     table = schema.estimates.c

@@ -43,6 +43,7 @@ from crowdveil.wire.participant import (
 )
 from crowdveil.wire.problem import PROBLEM_MEDIA_TYPE, PROBLEMS, Kind, Problem
 from crowdveil.wire.schemas import json_schemas
+from crowdveil.wire.shape import AreaRequest, AreaShape, Estimates, RoundEstimate
 
 __all__ = [
     "POLICY_MEDIA_TYPE",
@@ -50,6 +51,8 @@ __all__ = [
     "PROBLEM_MEDIA_TYPE",
     "PROTOCOL",
     "STATUS_BYTES",
+    "AreaRequest",
+    "AreaShape",
     "AuditRecord",
     "AuditRound",
     "AuditSelection",
@@ -59,6 +62,7 @@ __all__ = [
     "CampaignSummary",
     "CampaignView",
     "Enrolment",
+    "Estimates",
     "Health",
     "InviteRequest",
     "Invites",
@@ -70,6 +74,7 @@ __all__ = [
     "PreviewPoint",
     "Problem",
     "Receipt",
+    "RoundEstimate",
     "RoundView",
     "Seat",
     "SelectionRow",

@@ -101,7 +101,7 @@ class Message(BaseModel):
 def first_error(errors: Sequence[Mapping[str, Any]]) -> InputError:
     """The first of pydantic's complaints in our words: field, value, and what would be right."""
     one = errors[0]
-    field = ".".join(str(part) for part in one["loc"]) or "body"
+    field = ".".join(str(part) for part in one["loc"]) or "fields"
     if one["type"] == "missing":
         return InputError(field, None, "is missing")
     if one["type"] == "extra_forbidden":

@@ -1,0 +1,51 @@
+"""Areas as the console needs them: made from a few numbers, with the corners of every cell."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdveil.area import Area, Grid, Hexagons, Towers
+from crowdveil.area.regions import regions
+from crowdveil.errors import InputError
+from crowdveil.wire import PROTOCOL, AreaRequest, AreaShape
+
+MOST_DRAWN = 10_000
+"""Beyond, a browser only shows a blur; such areas are made on the command line."""
+
+
+def make_area(asked: AreaRequest) -> Area:
+    """The area that was asked for."""
+    if asked.area is not None:
+        return Area.from_description(asked.area)
+    if asked.towers is not None:
+        if not asked.towers:
+            raise InputError("towers", (), "should be one or more")
+        latitude, longitude = zip(*asked.towers, strict=True)
+        return Towers.from_positions(latitude, longitude, reach_km=asked.reach_km)
+    assert asked.bounds is not None, "one kind is given"
+    if asked.resolution is not None:
+        return Hexagons.from_bounds(*asked.bounds, resolution=asked.resolution)
+    assert asked.cell_km is not None, "one kind is given"
+    return Grid.from_bounds(*asked.bounds, cell_km=asked.cell_km)
+
+
+def shape_of(area: Area) -> AreaShape:
+    """Corners and centres in latitude and longitude."""
+    if area.plane is None:
+        raise InputError("area", area.kind, "has no latitude and longitude, so that it cannot be drawn on a map")
+    if len(area) > MOST_DRAWN:
+        raise InputError("area", f"{len(area):,} cells", f"should have at most {MOST_DRAWN:,} to be drawn")
+    polygons = regions(area)
+    corners = np.vstack(polygons)
+    latitude, longitude = area.plane.to_degrees(corners[:, 0], corners[:, 1])
+    spots = list(zip(latitude.tolist(), longitude.tolist(), strict=True))
+    ends = np.cumsum([len(polygon) for polygon in polygons]).tolist()
+    begins = [0, *ends[:-1]]
+    middle = area.centres()
+    return AreaShape(
+        protocol=PROTOCOL,
+        area=area.describe(),
+        centres=tuple(zip(middle[0].tolist(), middle[1].tolist(), strict=True)),
+        regions=tuple(tuple(spots[begin:end]) for begin, end in zip(begins, ends, strict=True)),
+        nearest_neighbour_km=area.nearest_neighbour_km,
+    )

@@ -1,0 +1,121 @@
+"""The pages' files and headers, and what the console asks the server for."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+import crowdveil as cv
+from crowdveil.errors import InputError
+from crowdveil.server.areas import MOST_DRAWN
+from crowdveil.server.pages import add_pages, check_tiles, content_policy
+from crowdveil.store import Store
+from crowdveil.wire import AreaRequest, AreaShape, Estimates
+from tests.server.hall import NAME, Hall, kind_of, plan
+
+TILES = "https://tiles.example.org/{z}/{x}/{y}.png"
+
+
+def built(folder: Path) -> Path:
+    (folder / "assets").mkdir(parents=True)
+    (folder / "console.html").write_text('<meta name="crowdveil-tiles" content="">console')
+    (folder / "join.html").write_text("join")
+    (folder / "assets" / "app-1234.js").write_text("let a = 1;" * 100)
+    return folder
+
+
+@pytest.fixture
+def paged(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hall:
+    folder = built(tmp_path / "pages")
+    monkeypatch.setattr("crowdveil.server.app.add_pages", lambda app, tiles: add_pages(app, tiles, folder))
+    return Hall(store)
+
+
+def test_pages_are_served_with_a_policy_that_lets_nothing_else_in(paged: Hall) -> None:
+    with paged as hall:
+        for path, text in (("/console", "console"), ("/join/coffee", "join")):
+            answer = hall.ask("GET", path)
+            assert (answer.status_code, text in answer.text) == (200, True)
+            assert answer.headers["content-security-policy"] == content_policy(None)
+            assert answer.headers["cache-control"] == "no-cache"
+            assert answer.headers["x-content-type-options"] == "nosniff"
+        script = hall.ask("GET", "/pages/assets/app-1234.js", accept_encoding="gzip")
+        assert script.headers["content-type"].startswith("text/javascript")
+        assert "immutable" in script.headers["cache-control"]
+        assert script.headers["content-encoding"] == "gzip"
+        assert kind_of(hall.ask("GET", "/pages/assets/none.js")) == "not-found"
+        assert kind_of(hall.ask("GET", "/pages/../settings.py")) == "not-found"
+        assert hall.ask("GET", "/").headers["location"] == "/console"
+
+
+def test_pages_that_were_not_built_say_how_to(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crowdveil.server.app.add_pages", lambda app, tiles: add_pages(app, tiles, tmp_path))
+    with Hall(store) as hall:
+        assert "make web" in hall.ask("GET", "/console").text
+
+
+def test_a_tile_server_is_let_in_where_the_operator_names_one(tmp_path: Path) -> None:
+    app = FastAPI()
+    add_pages(app, TILES, built(tmp_path / "pages"))
+    assert "img-src 'self' data: https://tiles.example.org;" in content_policy(check_tiles(TILES))
+    assert "https" not in content_policy(None)
+    for bad in ("http://tiles.example.org/{z}/{x}/{y}.png", "https://x/{z}; script-src *", "tiles"):
+        with pytest.raises(InputError, match="tile_url"):
+            check_tiles(bad)
+
+
+def test_compressed_files_are_the_same_files() -> None:
+    from crowdveil.server.pages import File
+
+    file = File.of("app.js", b"let a = 1;" * 50)
+    assert gzip.decompress(file.packed) == file.data
+    assert len(file.packed) < len(file.data)
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind"),
+    [
+        ({"bounds": (40.65, -74.03, 40.7, -73.98), "cell_km": 1.0}, "grid"),
+        ({"bounds": (40.65, -74.03, 40.7, -73.98), "resolution": 8}, "hexagons"),
+        ({"towers": ((40.65, -74.03), (40.7, -73.98), (40.66, -73.99))}, "towers"),
+    ],
+)
+def test_an_area_is_made_from_a_few_numbers_and_can_be_drawn(hall: Hall, asked: dict[str, object], kind: str) -> None:
+    request = AreaRequest.model_validate({"protocol": 1, **asked})
+    answer = hall.operate("POST", "/area", request.to_bytes())
+    shape = AreaShape.from_bytes(answer.content)
+    area = cv.Area.from_description(shape.area)
+    assert shape.area["kind"] == kind
+    assert len(shape.regions) == len(shape.centres) == len(area)
+    inside = area.locate([spot[0] for spot in shape.centres], [spot[1] for spot in shape.centres])
+    assert inside.tolist() == list(range(len(area)))
+    again = AreaRequest.model_validate({"protocol": 1, "area": shape.area}).to_bytes()
+    assert hall.operate("POST", "/area", again).content == answer.content
+
+
+def test_an_area_that_makes_no_sense_is_refused(hall: Hall) -> None:
+    for asked, field in (
+        ({"bounds": (40.65, -74.03, 40.6, -73.98), "cell_km": 1.0}, "south"),
+        ({"bounds": (40.65, -74.03, 40.8, -73.88), "cell_km": 0.1}, f"{MOST_DRAWN:,}"),
+        ({"towers": ()}, "towers"),
+        ({"area": {"kind": "points", "centres_m": [[0, 0], [0, 1000]]}}, "latitude"),
+    ):
+        answer = hall.operate("POST", "/area", AreaRequest.model_validate({"protocol": 1, **asked}).to_bytes())
+        assert kind_of(answer) == "invalid", answer.text
+        assert field in answer.json()["detail"], answer.text
+    both = b'{"protocol":1,"bounds":[40.65,-74.03,40.7,-73.98],"cell_km":1.0,"resolution":8}'
+    assert kind_of(hall.operate("POST", "/area", both)) == "invalid"
+
+
+def test_what_was_learnt_is_there_round_by_round(hall: Hall) -> None:
+    hall.start(plan(users=4, wanted=1))
+    path = f"/campaigns/{NAME}/estimates"
+    assert Estimates.from_bytes(hall.operate("GET", path).content).rounds == ()
+    for number in range(2):
+        assert hall.report(f"{number}", 0).status_code == 200
+    hall.step()
+    (learnt,) = Estimates.from_bytes(hall.operate("GET", path).content).rounds
+    assert (learnt.round, learnt.prior) == (0, hall.view().estimate)
