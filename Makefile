@@ -7,13 +7,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 DOCS_VENV := .docs-venv
 DOCS_READY := $(DOCS_VENV)/.ready-$(shell cat requirements-docs.lock 2>/dev/null | cksum | cut -d' ' -f1)
+WEB_READY := web/node_modules/.ready-$(shell cat web/package-lock.json 2>/dev/null | cksum | cut -d' ' -f1)
+PAGES := src/crowdveil/server/pages
+WITH_NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 BENCH_VENV := .bench-venv
 BENCH_READY := $(BENCH_VENV)/.ready-$(shell cat requirements-bench.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--upgrade
 
-.PHONY: help demo test lint study bench docs lock clean
+.PHONY: help demo test web browser faults lint study bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -23,17 +26,37 @@ demo: $(READY) ## run a private campaign over a synthetic city, compared and wit
 	@echo "== demo: a campaign over a synthetic city, written to demo/"
 	@$(BIN)/crowdveil demo --out demo
 
-test: lint ## check style and types, then run every test
+test: lint web browser ## check style and types, then run every test, in a browser too
+	@echo "== test: vitest, and conformance of the browser's device with this one"
+	@$(BIN)/python -m tests.conformance.vectors --out web/vectors
+	@cd web && $(WITH_NODE) npm test --silent
 	@echo "== test: pytest"
 	@$(BIN)/python -m pytest
 
-lint: $(READY) ## check style and types
+faults: $(READY) ## kill, starve and fuzz the server and its devices, on both databases; about 25 minutes
+	@echo "== faults: what is promised, where, trials and failures"
+	@$(BIN)/python -m tests.faults
+
+web: $(PAGES)/console.html ## build the pages into the package
+
+browser:
+	@command -v chromium >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "== setup: installing chromium"; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+		else \
+			echo "the tests of the pages need a browser: install the package chromium" >&2; exit 1; \
+		fi; }
+
+lint: $(READY) $(WEB_READY) ## check style and types
 	@echo "== lint: ruff check"
 	@$(BIN)/ruff check .
 	@echo "== lint: ruff format"
 	@$(BIN)/ruff format --check .
 	@echo "== lint: mypy, strict"
 	@$(BIN)/mypy
+	@echo "== lint: the pages (tsc, svelte-check, eslint)"
+	@cd web && $(WITH_NODE) npm run --silent check
 
 study: $(READY) ## repeat the paper's experiments, quickly, on the traces in TRACES (../shared/data), in study/
 	@echo "== study: tower-city, synthetic"
@@ -79,10 +102,11 @@ lock: $(READY) ## pin every dependency again, with hashes
 	$(BIN)/python -c "$$DOCS_REQUIREMENTS" > .build-requirements.in; \
 	uv $(COMPILE) -o requirements-docs.lock .build-requirements.in
 	@! grep -nE '://|^ *-[-a-z]*(index|find)|@ ' requirements*.lock || (echo "a lock names a host" >&2; exit 1)
+	@! grep -n '"resolved"' web/package-lock.json || (echo "the lock of the pages names a host" >&2; exit 1)
 	@wc -l requirements*.lock
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) web/node_modules web/dist web/vectors $(PAGES) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments: made once, made again when their lock changes --------------------------------------------
@@ -112,6 +136,15 @@ $(BENCH_READY):
 	$(call make_venv,$(BENCH_VENV),requirements-bench.lock)
 	@$(BENCH_VENV)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
+
+$(WEB_READY): | $(READY)
+	@echo "== setup: web/node_modules, from package-lock.json"
+	@cd web && $(WITH_NODE) npm ci --silent --no-fund --no-audit && touch ../$@
+
+$(PAGES)/console.html: $(WEB_READY) $(shell find web/src web/public web/*.html web/*.ts web/*.js 2>/dev/null)
+	@echo "== web: building the pages"
+	@cd web && $(WITH_NODE) npm run --silent build -- --logLevel warn
+	@rm -rf $(PAGES) && cp -r web/dist $(PAGES)
 
 $(DOCS_READY):
 	$(call make_venv,$(DOCS_VENV),requirements-docs.lock)

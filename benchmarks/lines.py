@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import highspy
@@ -18,33 +17,13 @@ from tests.reference.linear_programs import Program, literal_program, reduced_pr
 
 import crowdveil as cv
 from benchmarks.cases import BETA, EPSILON_PER_KM, Case, city, timed
+from benchmarks.line import Line
 from crowdveil.arrays import FloatArray
 from crowdveil.policy.multi import solve
 from crowdveil.words import rounded_up
 
 PEER_LIMIT_S = 900.0
 """A peer that takes longer is stopped, and the ratio is then a lower bound."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of the table."""
-
-    what: str
-    ours: str
-    peer: str
-    measured: float
-    required: float
-    better: str = "at least"
-    note: str = ""
-    figures: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def met(self) -> bool:
-        """Whether the line holds."""
-        if self.better == "at least":
-            return self.measured >= self.required
-        return self.measured <= self.required
 
 
 def ours(case: Case) -> cv.Policy:

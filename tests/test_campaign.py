@@ -31,8 +31,9 @@ from crowdveil.campaign import (
     select,
 )
 from crowdveil.place import NULL
-from crowdveil.prior import Round, count_symbols, pooled_estimate, round_update, target_chances
+from crowdveil.prior import NULL_START, Round, count_symbols, pooled_estimate, round_update, target_chances
 from crowdveil.selection import Reports
+from crowdveil.study.simulation import play
 from tests.reference.algorithm2 import algorithm2
 from tests.town import live, people_around, square_town
 
@@ -436,3 +437,64 @@ def test_where_one_target_is_crowded_and_three_deserted_ours_covers_more_than_th
     error = float(np.std(gains)) / sqrt(len(gains))
     assert np.mean(gains) > 0.02
     assert np.mean(gains) > 3 * error
+
+
+# --- a protected NULL -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("null_epsilon", [0.1, log(16), 40.0])
+def test_a_protected_campaign_counts_no_null_and_selects_as_many_as_wanted(way: Way, null_epsilon: float) -> None:
+    plan = plan_of(way, users=240, wanted=12, null_epsilon=null_epsilon)
+    generator = np.random.default_rng(3)
+    places = live(people_around(TOWN, 2), 240, generator)
+    places[generator.random(240) < 0.5] = NULL
+    state, reports, _ = play(plan, np.arange(240), places, generator)
+    assert [one.nulls for one in state.closed] == [0, 0, 0]
+    assert len(reports) == 240
+    for policy in state.policies:
+        assert policy.null_epsilon == null_epsilon
+        assert cv.certify(policy).ok
+    assert 0 < state.null_share < 1
+    assert reporting_share(state) == 1 - state.null_share
+    chosen = select(state, reports)
+    assert len(chosen) + chosen.short == 12
+    assert len(chosen) == 12 or way == "algorithm-2"
+    assert 0 < expected_coverage(state) < 1
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_everyone_sends_a_symbol_so_the_quota_counts_everyone(way: Way) -> None:
+    plan = plan_of(way, null_epsilon=log(16))
+    state = begin(plan)
+    assert state.null_share == NULL_START
+    clear = begin(plan_of(way))
+    assert quota(state) == quota(clear)
+    policy = next_policy(state)
+    assert policy.beta == pytest.approx(quota(state), rel=1e-6)
+    assert 0.5 * policy.hit.mean() + 0.5 * policy.null_hit == pytest.approx(quota(state), rel=1e-6)
+    assert policy.provenance["null_share"] == repr(NULL_START)
+
+
+def test_hits_beyond_what_cells_alone_explain_are_learnt_as_people_without_a_place() -> None:
+    few, many = (begin(plan_of("algorithm-2", null_epsilon=log(16))) for _ in range(2))
+    few, many = closed_with(few, [0, 20]), closed_with(many, [10, 10])
+    assert many.null_share < NULL_START < few.null_share
+
+
+@pytest.mark.parametrize("null_epsilon", [None, 1.0, 3.0])
+def test_a_policy_that_protects_null_otherwise_than_planned_opens_no_round(null_epsilon: float | None) -> None:
+    state = begin(plan_of(null_epsilon=2.0))
+    other = cv.optimal_policy(TOWN, None, TARGETS, epsilon_per_km=LN4, beta=0.1, null_epsilon=null_epsilon)
+    with pytest.raises(cv.InputError, match=r"policy\.null_epsilon = .*should be the plan's, 2\.0"):
+        advance(state, RoundOpened(other))
+    clear = begin(plan_of())
+    if null_epsilon is not None:
+        with pytest.raises(cv.InputError, match=r"should be the plan's, None"):
+            advance(clear, RoundOpened(other))
+
+
+@pytest.mark.parametrize("wrong", [0.0, -1.0, float("inf"), float("nan"), "much"])
+def test_a_plan_refuses_an_epsilon_of_null_that_is_none(wrong: object) -> None:
+    with pytest.raises(cv.InputError, match="null_epsilon"):
+        plan_of(null_epsilon=wrong)

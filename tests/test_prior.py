@@ -20,6 +20,7 @@ from crowdveil.prior import (
     pooled_estimate,
     posterior,
     round_update,
+    round_update_with_null,
     target_chances,
 )
 from tests.instances import Instance, instances
@@ -396,3 +397,89 @@ def test_what_a_round_keeps_cannot_be_changed_afterwards() -> None:
     with pytest.raises(ValueError, match="read-only"):
         kept.counts[0] = 5
     assert kept != Round(kept.policy, kept.counts)  # rather than an error about arrays
+
+
+# --- a protected NULL -----------------------------------------------------------------------------------------
+
+
+def protected_policy(null_epsilon: float = log(64), completion: str = "informative", beta: float = 0.1) -> cv.Policy:
+    return cv.optimal_policy(
+        TOWN, None, [10, 37], epsilon_per_km=LN4, beta=beta, completion=completion, null_epsilon=null_epsilon
+    )
+
+
+def sent_with_null(policy: cv.Policy, true: FloatArray, null_share: float, users: int, seed: int) -> Round:
+    generator = np.random.default_rng(seed)
+    places = live(true, users, generator)
+    places[generator.random(users) < null_share] = -1
+    return count_symbols(policy, cv.draw_many(policy, places, cv.certify(policy), generator))
+
+
+def test_chances_of_a_target_count_senders_without_a_place() -> None:
+    policy, prior = protected_policy(), people_around(TOWN, 3)
+    inputs = np.append(0.6 * prior, 0.4)
+    table = np.vstack([policy.table(), policy.null_table()])
+    full = inputs[:, None] * table / (inputs @ table)
+    assert target_chances(prior, policy, null_share=0.4).tolist() == pytest.approx(full[[10, 37]].sum(axis=0).tolist())
+    assert target_chances(prior, policy, null_share=1.0).tolist() == [0.0] * policy.symbol_count
+    with pytest.raises(cv.InputError, match="no row for NULL"):
+        target_chances(prior, town_policy(), null_share=0.4)
+    with pytest.raises(cv.InputError, match="null_share"):
+        target_chances(prior, policy, null_share=-0.1)
+
+
+def test_the_rounds_update_with_null_is_the_mean_of_posteriors_over_all_inputs() -> None:
+    policy, prior = protected_policy(), people_around(TOWN, 3)
+    one = sent_with_null(policy, prior, 0.5, 200, 4)
+    inputs = np.append(0.7 * prior, 0.3)
+    table = np.vstack([policy.table(), policy.null_table()])
+    mean = (inputs[:, None] * table / (inputs @ table)) @ one.counts / one.reports
+    found, null_share = round_update_with_null(prior, 0.3, one)
+    assert null_share == pytest.approx(mean[-1])
+    assert found.tolist() == pytest.approx((mean[:-1] / mean[:-1].sum()).tolist())
+    nobody = Round(policy, np.zeros(policy.symbol_count, dtype=np.int64))
+    kept, share = round_update_with_null(prior, 0.3, nobody)
+    assert share == 0.3
+    assert kept.tolist() == pytest.approx(prior.tolist())
+    assert round_update_with_null(prior, 1.0, one)[1] == 1.0
+
+
+@pytest.mark.parametrize("true_share", [0.1, 0.8])
+def test_many_reports_show_how_many_have_no_place_and_tell_more_than_nothing_of_the_others(true_share: float) -> None:
+    """With most people nowhere the cells are learnt slowly: at 0.8 the divergence falls from 0.64 to 0.59 only."""
+    true = people_around(TOWN, 3)
+    policies = [protected_policy(log(256), beta=beta) for beta in (0.1, 0.2)]
+    rounds = [sent_with_null(policy, true, true_share, 60_000, 9 + k) for k, policy in enumerate(policies)]
+    found = pooled_estimate(rounds)
+    assert found.null_share == pytest.approx(true_share, abs=0.1)
+    assert divergence(true, found.prior) < divergence(true, UNIFORM)
+    assert found.prior.sum() == pytest.approx(1)
+
+
+def test_whoever_has_no_place_is_not_smeared_into_the_cells() -> None:
+    """Everyone without a place: the estimate of cells stays what it was, whatever the bandwidth."""
+    policy = protected_policy(log(256))
+    nowhere = sent_with_null(policy, UNIFORM, 1.0, 40_000, 5)
+    for bandwidth_km in (0.0, 1.5):
+        found = pooled_estimate([nowhere], people_around(TOWN, 3), bandwidth_km=bandwidth_km, strength=10.0)
+        assert found.null_share > 0.85
+        assert np.isfinite(found.prior).all()
+
+
+@pytest.mark.parametrize("strength", [0.0, 10.0])
+def test_extreme_losses_leave_finite_estimates(strength: float) -> None:
+    policy = protected_policy(60.0, completion="equal")
+    found = pooled_estimate([Round(policy, np.array([0, 5000]))], strength=strength)
+    assert 0 <= found.null_share <= 1
+    assert np.isfinite(found.prior).all()
+    assert found.prior.sum() == pytest.approx(1)
+    nobody = pooled_estimate([Round(policy, np.array([0, 0]))])
+    assert nobody.null_share == learning.NULL_START
+
+
+def test_rounds_with_a_protected_null_hold_no_null_in_the_clear_and_do_not_mix_with_others() -> None:
+    with pytest.raises(cv.InputError, match="nulls = 2: should be 0"):
+        count_symbols(protected_policy(), [0, 1], nulls=2)
+    with pytest.raises(cv.InputError, match="should protect NULL if and only if"):
+        pooled_estimate([count_symbols(protected_policy(), [0]), count_symbols(town_policy(), [0])])
+    assert pooled_estimate([count_symbols(town_policy(), [0, 1], nulls=2)]).null_share == 0.0

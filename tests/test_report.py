@@ -17,6 +17,7 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.certify import certify
 from crowdveil.errors import InputError, NotPrivateError
+from crowdveil.place import NULL
 from crowdveil.policy.policy import Completion, Policy
 from crowdveil.report import draw, draw_many
 
@@ -199,3 +200,62 @@ def test_broken_generators_are_refused() -> None:
         draw(policy, 0, certificate, lambda bits: 1 << bits)
     with pytest.raises(InputError, match="generator"):
         draw_many(policy, [0], certificate, 7)  # type: ignore[arg-type]
+
+
+# --- no place -------------------------------------------------------------------------------------------------
+
+
+def protected(policy: Policy) -> Policy:
+    """The same policy with a row for NULL: that of its second cell."""
+    completion = policy.completion
+    if completion is not None:
+        completion = replace(completion, null_row=int(completion.row[1]))
+    return replace(policy, null_epsilon=3.0, null_weights=policy.weights[1], completion=completion)
+
+
+@pytest.mark.parametrize("policy", [two_symbols(), three_symbols()], ids=["two symbols", "three symbols"])
+def test_all_4096_tapes_give_null_each_symbol_exactly_its_weight(policy: Policy) -> None:
+    policy = protected(policy)
+    certificate = certify(policy)
+    drawn = Counter(draw(policy, NULL, certificate, tape(number)) for number in range(4096))
+    assert [drawn[s] for s in range(len(policy.symbols))] == policy.null_weights.tolist()  # type: ignore[union-attr]
+
+
+def test_null_draws_as_much_randomness_as_any_cell_and_refines_from_its_own_row() -> None:
+    policy = protected(refined())
+    certificate = certify(policy)
+    for place in (NULL, 0, 1, 3):
+        asked: list[int] = []
+        draw(policy, place, certificate, lambda bits, asked=asked: asked.append(bits) or 0)  # type: ignore[misc]
+        assert asked == [6, 6]
+    for pair in itertools.product(range(64), repeat=2):
+        assert draw(policy, NULL, certificate, tape(*pair)) == draw(policy, 1, certificate, tape(*pair))
+
+
+@pytest.mark.parametrize("policy", [two_symbols(), three_symbols(), refined()], ids=["two", "three", "refined"])
+def test_many_draws_follow_the_row_of_null_among_those_of_cells(policy: Policy) -> None:
+    policy = protected(policy)
+    places = np.tile([NULL, 0, 2], 30_000)
+    symbols = draw_many(policy, places, certify(policy), np.random.default_rng(8))
+    assert chi_square(symbols[places == NULL], policy.null_table()) > 1e-4
+    for cell in (0, 2):
+        assert chi_square(symbols[places == cell], policy.table()[cell]) > 1e-4
+    assert chi_square(symbols[places == NULL], policy.table()[3]) < 1e-9
+
+
+def test_a_policy_without_a_row_for_null_draws_nothing_for_it() -> None:
+    clear = two_symbols()
+    with pytest.raises(InputError, match="cell = -1"):
+        draw(clear, NULL, certify(clear))
+    with pytest.raises(InputError, match="cells = -1"):
+        draw_many(clear, [0, NULL], certify(clear), np.random.default_rng(1))
+    for place in (-2, 4):
+        with pytest.raises(InputError, match=f"cell = {place}"):
+            draw(protected(clear), place, certify(protected(clear)))
+
+
+def test_a_row_for_null_past_its_bound_is_drawn_from_by_nobody() -> None:
+    policy = replace(protected(two_symbols()), null_epsilon=0.01)
+    for place in (NULL, 0):
+        with pytest.raises(NotPrivateError, match="Having no place is NOT protected"):
+            draw(policy, place, certify(policy))

@@ -255,3 +255,16 @@ def test_reports_cannot_be_changed_afterwards() -> None:
     with pytest.raises(ValueError, match="read-only"):
         kept.symbol[0] = 5
     assert kept != Reports(kept.participant, kept.round, kept.symbol)  # rather than an error about arrays
+
+
+def test_senders_without_a_place_lower_the_chances_of_what_they_send() -> None:
+    policy = cv.optimal_policy(
+        TOWN, PRIOR, TARGETS, epsilon_per_km=log(4), beta=0.1, null_epsilon=log(4), null_share=0.5
+    )
+    sent = in_one_round([0, 1, 1, 0])
+    none, some = (select_by_posterior(sent, [policy], PRIOR, 2, 0, null_share=share) for share in (0.0, 0.5))
+    assert none.participants.tolist() == some.participants.tolist() == [0, 3]
+    hit = 0.5 * (PRIOR @ policy.hit) + 0.5 * policy.null_hit
+    expected = 0.5 * (PRIOR[TARGETS] @ policy.hit[TARGETS]) / hit
+    assert some.chances.tolist() == pytest.approx([expected] * 2, abs=1e-6)
+    assert (some.chances < none.chances).all()

@@ -28,6 +28,10 @@ last rounds first.
 
 N and α speak of users who report. The share of users who send NULL is not known before: the first round takes everyone
 to report (its quota is then rather too small, which later rounds make good), later ones the share seen so far.
+
+**A protected NULL** (`Plan.null_epsilon`): users without a place send symbols like anyone, nobody is counted as NULL,
+and their share is estimated along with π. N is then everyone, because everyone sends a symbol, and each policy's β
+counts the hits of users without a place (`optimal_policy`'s `null_share`).
 """
 
 from __future__ import annotations
@@ -42,10 +46,10 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, as_cells, frozen
 from crowdveil.errors import InputError
 from crowdveil.policy.optimal import optimal_policy
-from crowdveil.policy.policy import Policy, check_epsilon, check_prior, check_targets
+from crowdveil.policy.policy import Policy, check_epsilon, check_null_epsilon, check_prior, check_targets
 from crowdveil.policy.quota import minimum_beta
 from crowdveil.policy.tables import MAX_CELLS
-from crowdveil.prior import Round, pooled_estimate, round_update
+from crowdveil.prior import NULL_START, Round, pooled_estimate, round_update, round_update_with_null
 from crowdveil.selection import Reports, Selection, select_by_posterior, select_latest_first
 
 Way = Literal["crowdveil", "algorithm-2"]
@@ -74,10 +78,14 @@ class Plan:
     """What is known of where people are; None for nothing, a uniform prior."""
     seed: int = 0
     """Published; decides the lottery among equals."""
+    null_epsilon: float | None = None
+    """ε₀: how much a symbol may tell about having a place at all; None lets users say NULL in the clear."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "targets", check_targets(self.targets, len(self.area)))
         object.__setattr__(self, "epsilon_per_km", check_epsilon(self.epsilon_per_km))
+        if self.null_epsilon is not None:
+            object.__setattr__(self, "null_epsilon", check_null_epsilon(self.null_epsilon))
         for name in ("users", "wanted", "rounds"):
             count = getattr(self, name)
             if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
@@ -108,6 +116,8 @@ class State:
     """The estimate of π after the closed rounds."""
     closed: tuple[Round, ...] = ()
     open_policy: Policy | None = None
+    null_share: float = 0.0
+    """The estimate of the share of senders without a place, where it is protected; in the clear they send no symbol."""
 
     @property
     def finished(self) -> bool:
@@ -139,7 +149,8 @@ Event: TypeAlias = RoundOpened | RoundClosed
 
 def begin(plan: Plan) -> State:
     """A campaign before its first round."""
-    return State(plan, frozen(check_prior(plan.start, len(plan.area))))
+    prior = frozen(check_prior(plan.start, len(plan.area)))
+    return State(plan, prior, null_share=0.0 if plan.null_epsilon is None else NULL_START)
 
 
 def advance(state: State, event: Event) -> State:
@@ -153,7 +164,8 @@ def advance(state: State, event: Event) -> State:
         expected = f"the open round's policy is {state.open_policy.hash[:12]}"
         raise InputError("round.policy", event.round.policy.hash[:12], expected)
     closed = (*state.closed, event.round)
-    return replace(state, prior=_learn(state, closed), closed=closed, open_policy=None)
+    prior, null_share = _learn(state, closed)
+    return replace(state, prior=frozen(prior), null_share=null_share, closed=closed, open_policy=None)
 
 
 def resume(plan: Plan, closed: Sequence[Round]) -> State:
@@ -180,7 +192,7 @@ def next_policy(state: State) -> Policy:
 def quota(state: State) -> float:
     """β of the next round: the share of its reports that should select."""
     plan = state.plan
-    share = reporting_share(state)
+    share = reporting_share(state) if plan.null_epsilon is None else 1.0
     reporters = max(1, round(share * plan.users))
     if plan.way == "algorithm-2":
         return minimum_beta(users=reporters, wanted=min(plan.wanted, reporters), confidence=plan.confidence)
@@ -191,7 +203,12 @@ def quota(state: State) -> float:
 
 
 def reporting_share(state: State) -> float:
-    """The share of users who have a place to report, as seen in the closed rounds; 1 before anything was seen."""
+    """The share of users who have a place to report, as seen in the closed rounds; 1 before anything was seen.
+
+    Where NULL is protected it cannot be seen, and is estimated: 1 - ν.
+    """
+    if state.plan.null_epsilon is not None:
+        return 1 - state.null_share
     reports = sum(one.reports for one in state.closed)
     nulls = sum(one.nulls for one in state.closed)
     return reports / (reports + nulls) if reports + nulls else 1.0
@@ -208,13 +225,21 @@ def select(state: State, reports: Reports, *, early: bool = False) -> Selection:
             raise InputError(f"reports of round {number}", rows, f"the round was closed with {one.reports}")
     if state.plan.way == "algorithm-2":
         return select_latest_first(reports, state.policies, state.plan.wanted)
-    return select_by_posterior(reports, state.policies, state.prior, state.plan.wanted, state.plan.seed)
+    return select_by_posterior(
+        reports, state.policies, state.prior, state.plan.wanted, state.plan.seed, state.null_share
+    )
 
 
 def expected_coverage(state: State) -> float:
     """Σ_T π_t p_t / β of the last policy under the estimate of π: what the next selected user's place is worth."""
     policy = state.open_policy or (state.closed[-1].policy if state.closed else None)
-    return 0.0 if policy is None else policy.value_under(state.prior)
+    return 0.0 if policy is None else policy.value_under(state.prior, state.null_share)
+
+
+def first_worth(plan: Plan) -> float:
+    """What `expected_coverage` is in the first round, without making the completion, which does not change it."""
+    state = begin(plan)
+    return _optimal(state, quota(state), "equal").value_under(state.prior, state.null_share)
 
 
 def _check_opening(state: State, policy: Policy) -> None:
@@ -228,6 +253,8 @@ def _check_opening(state: State, policy: Policy) -> None:
     if policy.epsilon_per_km > plan.epsilon_per_km:
         what = f"exceeds the plan's {plan.epsilon_per_km:.12g}"
         raise InputError("policy.epsilon_per_km", policy.epsilon_per_km, what)
+    if policy.null_epsilon != plan.null_epsilon:
+        raise InputError("policy.null_epsilon", policy.null_epsilon, f"should be the plan's, {plan.null_epsilon}")
 
 
 def _optimal(state: State, beta: float, completion: Columns) -> Policy:
@@ -239,10 +266,16 @@ def _optimal(state: State, beta: float, completion: Columns) -> Policy:
         epsilon_per_km=plan.epsilon_per_km,
         beta=beta,
         completion=completion,
+        null_epsilon=plan.null_epsilon,
+        null_share=state.null_share,
     )
 
 
-def _learn(state: State, closed: tuple[Round, ...]) -> FloatArray:
-    if state.plan.way == "algorithm-2":
-        return frozen(round_update(state.prior, closed[-1]))
-    return frozen(pooled_estimate(closed, state.plan.start).prior)
+def _learn(state: State, closed: tuple[Round, ...]) -> tuple[FloatArray, float]:
+    """π and, where NULL is protected, the share of senders without a place."""
+    if state.plan.way == "crowdveil":
+        found = pooled_estimate(closed, state.plan.start)
+        return found.prior, found.null_share
+    if state.plan.null_epsilon is None:
+        return round_update(state.prior, closed[-1]), 0.0
+    return round_update_with_null(state.prior, state.null_share, closed[-1])

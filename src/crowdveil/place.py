@@ -9,7 +9,7 @@ A user's *frequent places* are the cells with probability above δ: F_u = { l : 
 
 Privacy does not depend on the rule: Definition 1 bounds what a report tells about the place that was picked, whichever
 rule picked it. What the rule changes is the prior of *reported* places. Neither rule protects whether there was a
-place to report.
+place to report; a policy with a row for `NULL` does.
 
 The device draws by the operating system's generator; studies pass a seeded one in. `choose_places` takes exactly one
 draw for each user with a frequent place under either rule, so rules compared under one seed differ only where a target

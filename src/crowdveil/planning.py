@@ -10,6 +10,9 @@ from crowdveil.errors import InputError
 from crowdveil.selection import Reports, Selection, lottery_number
 from crowdveil.wire import NewCampaign
 
+MOST_EPSILON_PER_KM = 1000.0
+"""Far beyond anything private; larger ones only overflow."""
+
 
 def plan_of(new: NewCampaign, seed: int) -> Plan:
     """The plan that an operator's message means, with everything checked that a campaign rests on."""
@@ -17,6 +20,9 @@ def plan_of(new: NewCampaign, seed: int) -> Plan:
         raise InputError(
             "round_size", new.round_size, f"times {new.rounds} rounds should be at most users, {new.users}"
         )
+    if new.epsilon_per_km > MOST_EPSILON_PER_KM:
+        expected = f"should be at most {MOST_EPSILON_PER_KM:g}; devices usually accept ln 4 = 1.386"
+        raise InputError("epsilon_per_km", new.epsilon_per_km, expected)
     return Plan(
         area=Area.from_description(new.area),
         targets=new.targets,
@@ -28,6 +34,7 @@ def plan_of(new: NewCampaign, seed: int) -> Plan:
         way=new.way,
         start=None if new.prior is None else np.array(new.prior),
         seed=seed,
+        null_epsilon=new.null_epsilon,
     )
 
 

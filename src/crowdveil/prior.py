@@ -17,6 +17,10 @@ by expectation-maximisation: the log-likelihood is concave in w, and a step neve
 what `strength` = a further people, spread like the start q, would say. Bandwidth and strength are those under which
 reports that were held out are likeliest; the true π is never looked at. Which reports are held out is drawn from a
 generator with a fixed seed: the same counts give the same estimate.
+
+**A protected NULL** is one more input: people without a place send symbols too, with the chances of a row of their own.
+Their share ν joins w as one more entry, which no bump smears into cells and into which no cell is smeared, and q gives
+it `NULL_START`; what is estimated is ((1-ν) π, ν). NULL in the clear is counted, not estimated, and plays no part here.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, frozen
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import Policy, check_prior
+from crowdveil.policy.policy import Policy, check_null_share, check_prior
 
 BANDWIDTHS = (0.75, 0.0, 1.5)
 """Candidates, in distances between neighbouring cells. The first is the safe one, which others have to beat."""
@@ -46,6 +50,8 @@ CHOICE_STEPS, STEPS = 30, 100
 """Steps of expectation-maximisation while choosing, and for the estimate itself."""
 SETTLED = 1e-7
 """Stop earlier when a step changes no cell's share by more than this."""
+NULL_START = 0.5
+"""ν before anything was seen of it: as likely with a place as without."""
 MOST_SMOOTHED = 3000
 """Beyond so many cells (the kernel is a table of cells by cells) only bandwidth 0 is tried."""
 
@@ -57,7 +63,7 @@ class Round:
     policy: Policy = field(repr=False)
     counts: IntArray
     nulls: int = 0
-    """How many said in the clear that they have no frequent place."""
+    """How many said in the clear that they have no frequent place; 0 where the policy protects them."""
 
     def __post_init__(self) -> None:
         symbols = self.policy.symbol_count
@@ -70,6 +76,8 @@ class Round:
         whole = isinstance(self.nulls, int | np.integer) and not isinstance(self.nulls, bool)
         if not whole or self.nulls < 0:
             raise InputError("nulls", self.nulls, "should be a whole number, not negative")
+        if self.nulls and self.policy.null_weights is not None:
+            raise InputError("nulls", self.nulls, "should be 0: under this policy NULL is never said in the clear")
         object.__setattr__(self, "counts", frozen(counts.astype(np.int64)))
 
     @property
@@ -90,6 +98,8 @@ class Estimate:
     prior: FloatArray = field(repr=False)
     bandwidth_km: float
     strength: float
+    null_share: float = 0.0
+    """ν: share of those who sent a symbol that have no place, where policies protect it; else 0."""
 
 
 def count_symbols(policy: Policy, symbols: ArrayLike, nulls: int = 0) -> Round:
@@ -99,7 +109,7 @@ def count_symbols(policy: Policy, symbols: ArrayLike, nulls: int = 0) -> Round:
 
 
 def posterior(prior: ArrayLike | None, policy: Policy, symbol: int) -> FloatArray:
-    """π(l|s): where the sender of a symbol is."""
+    """π(l|s): where the sender of a symbol is, given that there is a place."""
     (column,) = as_cells("symbol", [symbol], policy.symbol_count).tolist()
     joint = check_prior(prior, len(policy)) * policy.table()[:, column]
     if not joint.any():
@@ -107,31 +117,47 @@ def posterior(prior: ArrayLike | None, policy: Policy, symbol: int) -> FloatArra
     return np.asarray(joint / joint.sum())
 
 
-def target_chances(prior: ArrayLike | None, policy: Policy, targets: Sequence[int] | None = None) -> FloatArray:
+def target_chances(
+    prior: ArrayLike | None, policy: Policy, targets: Sequence[int] | None = None, null_share: float = 0.0
+) -> FloatArray:
     """Σ_T π(t|s) for every symbol s: the chance that its sender's place is a target; 0 for what nobody sends.
 
-    The targets are the policy's own unless others are given.
+    The targets are the policy's own unless others are given. With a share ν of senders without a place, who are at no
+    target, it is (1-ν) Σ_T π_t P(s|t) / ( (1-ν) Σ π_l P(s|l) + ν P(s|NULL) ).
     """
-    pi = check_prior(prior, len(policy))
+    pi = (1 - check_null_share(null_share)) * check_prior(prior, len(policy))
     table = policy.table()
     sent = pi @ table
+    if null_share:
+        sent = sent + null_share * policy.null_table()
     wanted = list(policy.targets if targets is None else targets)
     return np.divide(pi[wanted] @ table[wanted], sent, out=np.zeros(len(sent)), where=sent > 0)
 
 
 def round_update(prior: ArrayLike | None, reports: Round) -> FloatArray:
     """The mean of all reporters' posteriors; the prior itself where nobody has reported."""
+    return _mean_posterior(check_prior(prior, len(reports.policy)), reports.policy.table(), reports)
+
+
+def round_update_with_null(prior: ArrayLike | None, null_share: float, reports: Round) -> tuple[FloatArray, float]:
+    """The same where NULL is one more input: the mean of the posteriors of ((1-ν) π, ν), as π and ν again."""
     pi = check_prior(prior, len(reports.policy))
+    inputs = np.append((1 - check_null_share(null_share)) * pi, null_share)
+    found = _mean_posterior(inputs, np.vstack([reports.policy.table(), reports.policy.null_table()]), reports)
+    placed = float(found[:-1].sum())
+    return (found[:-1] / placed if placed > 0 else pi), float(found[-1])
+
+
+def _mean_posterior(inputs: FloatArray, table: FloatArray, reports: Round) -> FloatArray:
     if not reports.reports:
-        return pi
-    table = reports.policy.table()
-    chance = pi @ table
+        return inputs
+    chance = inputs @ table
     sent = reports.counts > 0
     if (chance[sent] == 0).any():
         symbol = int(np.flatnonzero(sent & (chance == 0))[0])
         raise InputError("counts", reports.policy.symbol_name(symbol), "was sent, but this prior rules it out")
     weight = np.divide(reports.counts, chance, out=np.zeros(len(chance)), where=sent)
-    return np.asarray(pi * (table @ weight) / reports.reports)
+    return np.asarray(inputs * (table @ weight) / reports.reports)
 
 
 def pooled_estimate(
@@ -147,23 +173,31 @@ def pooled_estimate(
     for name, given in (("bandwidth_km", bandwidth_km), ("strength", strength)):
         if given is not None and not 0 <= given < np.inf:
             raise InputError(name, given, "should be 0 or more")
-    table, counts = _sent(rounds)
+    table, null, counts = _sent(rounds)
+    protected = null is not None
     if not counts.size:
-        return Estimate(q, bandwidth_km or 0.0, strength or 0.0)
+        return Estimate(q, bandwidth_km or 0.0, strength or 0.0, NULL_START if protected else 0.0)
+    if protected:
+        q = np.append((1 - NULL_START) * q, NULL_START)
     bandwidths = [b * _spacing_km(area) for b in BANDWIDTHS if b == 0 or len(area) <= MOST_SMOOTHED]
     width, people = _choose(
         area,
         table,
+        null,
         counts,
         q,
         [bandwidth_km] if bandwidth_km is not None else bandwidths,
         [strength] if strength is not None else list(STRENGTHS),
     )
     kernel = _kernel(area, width)
-    mixed = table if kernel is None else kernel.T @ table
-    shares = _maximise(mixed, counts[None, :].astype(np.float64), q, people, STEPS)[0]
-    spread = shares if kernel is None else kernel @ shares
-    return Estimate(np.asarray(spread / spread.sum()), width, people)
+    shares = _maximise(_mixed(kernel, table, null), counts[None, :].astype(np.float64), q, people, STEPS)[0]
+    nobody = float(shares[-1]) if protected else 0.0
+    placed = shares[: len(area)]
+    spread = placed if kernel is None else kernel @ placed
+    total = spread.sum()
+    # Without strength, reports that only NULL explains leave nothing of the cells: the start is all that is known then.
+    found = spread / total if total > 0 else check_prior(start, len(area))
+    return Estimate(np.asarray(found), width, people, nobody)
 
 
 def divergence(true: ArrayLike, estimate: ArrayLike) -> float:
@@ -187,25 +221,37 @@ def _one_area(rounds: Sequence[Round]) -> Area:
         if one.policy.area != area:
             expected = f"should be over the same area as the first, {area!r}"
             raise InputError(f"rounds[{number}]", repr(one.policy.area), expected)
+        if (one.policy.null_weights is None) != (rounds[0].policy.null_weights is None):
+            expected = "should protect NULL if and only if the first does; one campaign does one or the other"
+            raise InputError(f"rounds[{number}].policy.null_epsilon", one.policy.null_epsilon, expected)
     return area
 
 
-def _sent(rounds: Sequence[Round]) -> tuple[FloatArray, IntArray]:
-    """P(s|l) and counts of every round's symbols that were sent at all, side by side; the others say nothing.
+def _sent(rounds: Sequence[Round]) -> tuple[FloatArray, FloatArray | None, IntArray]:
+    """P(s|l), P(s|NULL) and counts of every round's symbols that were sent at all, side by side; others say nothing.
 
     Sorted, so that the order in which rounds are given decides nothing: not even who is held out.
     """
-    tables, counts = [], []
+    tables, nulls, counts = [], [], []
     for one in sorted(rounds, key=lambda one: (one.policy.hash, one.counts.tolist())):
         sent = np.flatnonzero(one.counts)
         tables.append(one.policy.table()[:, sent])
         counts.append(one.counts[sent])
-    return np.hstack(tables), np.concatenate(counts)
+        if one.policy.null_weights is not None:
+            nulls.append(one.policy.null_table()[sent])
+    return np.hstack(tables), np.concatenate(nulls) if nulls else None, np.concatenate(counts)
+
+
+def _mixed(kernel: FloatArray | None, table: FloatArray, null: FloatArray | None) -> FloatArray:
+    """M = Kᵀ P, and below it the row of NULL, which the kernel leaves alone."""
+    mixed = table if kernel is None else kernel.T @ table
+    return mixed if null is None else np.vstack([mixed, null])
 
 
 def _choose(
     area: Area,
     table: FloatArray,
+    null: FloatArray | None,
     counts: IntArray,
     q: FloatArray,
     bandwidths_km: Sequence[float],
@@ -219,8 +265,7 @@ def _choose(
     @cache
     def likelihood(width_km: float, strength: float) -> FloatArray:
         """ln of the chance of each symbol, foreseen by each fold from the reports it keeps."""
-        kernel = _kernel(area, width_km)
-        mixed = table if kernel is None else kernel.T @ table
+        mixed = _mixed(_kernel(area, width_km), table, null)
         shares = _maximise(mixed, counts - held, q, strength, CHOICE_STEPS)
         # A symbol only seen in the held-out part may have become impossible: the worst score, but no NaN.
         return np.asarray(np.log(np.maximum(shares @ mixed, np.finfo(float).tiny)))

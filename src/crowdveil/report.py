@@ -8,6 +8,8 @@ so P(s | l) = w_s / 2^B to the last bit.
 
 A completion refines the last symbol by a second draw of B bits, independent of the first.
 
+A phone without a frequent place draws in the same way, from the row for NULL, where the policy has one.
+
 Symbols are numbered as the columns of `weights`; with a completion the last column gives way to the refined
 symbols, so with m columns the refined symbol j is number m - 1 + j (as in `Policy.symbol_name`).
 """
@@ -21,9 +23,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdveil.arrays import IntArray, as_cells
+from crowdveil.arrays import IntArray, as_array, as_cells
 from crowdveil.certify import Certificate
 from crowdveil.errors import InputError, NotPrivateError
+from crowdveil.place import NULL
 from crowdveil.policy.policy import Policy
 
 CHUNK = 1 << 16
@@ -38,19 +41,21 @@ def draw(
 ) -> int:
     """Draw the symbol that a phone in `cell` sends; send it once and keep it, drawing again adds to the loss.
 
+    `place.NULL` draws for a phone without a place, from a policy that has a row for it.
     `random_bits(k)` gives a whole number uniform on 0 .. 2^k - 1; by default from the operating system.
     """
     _require(certificate, policy)
-    (place,) = as_cells("cell", [cell], len(policy)).tolist()
+    weights, refined_row = policy.inputs()
+    (place,) = _places("cell", [cell], policy).tolist()
     # Side channels: how long this takes, and how much randomness it eats, must not tell where the phone is.
     # So both stages are always drawn and always looked up, whichever symbol the first one gives, and a
     # look-up compares with every boundary instead of stopping at the right one. What is left (caches, the
     # interpreter's own arithmetic) is far below the jitter of a network; still, whoever sends the symbol
     # should do so at a time that was fixed before it was drawn.
-    symbol = _pick(policy.weights[place], _bits(random_bits, policy.bits))
-    if policy.completion is None:
+    symbol = _pick(weights[place], _bits(random_bits, policy.bits))
+    if policy.completion is None or refined_row is None:
         return symbol
-    row = int(policy.completion.row[place])
+    row = int(refined_row[place])
     refined = _pick(policy.completion.weights[row], _bits(random_bits, policy.bits))
     last = len(policy.symbols) - 1
     return symbol + (symbol == last) * refined
@@ -62,22 +67,23 @@ def draw_many(
     certificate: Certificate,
     generator: np.random.Generator,
 ) -> IntArray:
-    """Draw a symbol for each of many cells, for simulations; a real phone uses `draw`."""
+    """Draw a symbol for each of many cells, or `place.NULL`, for simulations; a real phone uses `draw`."""
     _require(certificate, policy)
     if not isinstance(generator, np.random.Generator):
         raise InputError("generator", generator, "should be a numpy.random.Generator, such as default_rng(7)")
-    places = as_cells("cells", cells, len(policy))
+    weights, refined_row = policy.inputs()
+    places = _places("cells", cells, policy)
     flat = places.ravel()
     symbols = np.empty(flat.shape, dtype=np.int64)
-    if policy.weights.shape[1] == 2:
-        _draw_pairs(np.ascontiguousarray(policy.weights[:, 0]), flat, policy.bits, generator, symbols)
+    if weights.shape[1] == 2:
+        _draw_pairs(np.ascontiguousarray(weights[:, 0]), flat, policy.bits, generator, symbols)
     else:
-        _draw_rows(policy.weights, flat, policy.bits, generator, symbols)
-    if policy.completion is not None:
+        _draw_rows(weights, flat, policy.bits, generator, symbols)
+    if policy.completion is not None and refined_row is not None:
         last = len(policy.symbols) - 1
         others = np.flatnonzero(symbols == last)
         refined = np.empty(others.shape, dtype=np.int64)
-        _draw_rows(policy.completion.weights, policy.completion.row[flat[others]], policy.bits, generator, refined)
+        _draw_rows(policy.completion.weights, refined_row[flat[others]], policy.bits, generator, refined)
         symbols[others] += refined
     return symbols.reshape(places.shape)
 
@@ -95,6 +101,15 @@ def _require(certificate: Certificate, policy: Policy) -> None:
         )
     if not certificate.ok:
         raise NotPrivateError(f"policy {policy.hash[:12]}: nothing is drawn from it. {certificate.explain()}")
+
+
+def _places(name: str, cells: ArrayLike, policy: Policy) -> IntArray:
+    """Rows to draw from: cells, and n for NULL where the policy has a row for it."""
+    given = as_array(name, cells, "cells are whole numbers")
+    if policy.null_weights is None or given.dtype.kind not in "iu":
+        return as_cells(name, cells, len(policy))
+    nowhere = given == NULL
+    return np.where(nowhere, len(policy), as_cells(name, np.where(nowhere, 0, given), len(policy)))
 
 
 def _bits(random_bits: Callable[[int], int], bits: int) -> int:

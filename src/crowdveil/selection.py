@@ -8,7 +8,9 @@ Two ways, on the same reports:
                      Σ_T π(t | symbol, round), under the last estimate of π, until α are found
 
 **The fill rule** of `by posterior`: when fewer than α sent a selecting symbol, the next best symbols fill up. Who sent
-NULL is never chosen. When fewer than α sent any symbol, all of them are chosen and `short` says how many are missing.
+NULL in the clear is never chosen; where NULL is protected nobody knows who that is, and the share of senders without a
+place lowers the chances of the symbols that they send. When fewer than α sent any symbol, all of them are chosen and
+`short` says how many are missing.
 
 **Ties.** Chances are compared to a millionth, so that the last bits of a sum decide nothing; of equal symbols those of
 the later round come first, which knew more, and within a round the lower symbol, hence `hit`. Everyone who sent the
@@ -88,11 +90,19 @@ def select_latest_first(reports: Reports, policies: Sequence[Policy], wanted: in
 
 
 def select_by_posterior(
-    reports: Reports, policies: Sequence[Policy], prior: ArrayLike | None, wanted: int, seed: int
+    reports: Reports,
+    policies: Sequence[Policy],
+    prior: ArrayLike | None,
+    wanted: int,
+    seed: int,
+    null_share: float = 0.0,
 ) -> Selection:
-    """Choose those whose place is likeliest a target, under a prior; ties by a lottery that anyone can repeat."""
+    """Choose those whose place is likeliest a target, under a prior; ties by a lottery that anyone can repeat.
+
+    `null_share` is the share of senders without a place, where the policies protect it.
+    """
     _check(reports, policies, wanted)
-    chance_of = [target_chances(prior, policy) for policy in policies]
+    chance_of = [target_chances(prior, policy, null_share=null_share) for policy in policies]
     begin = np.cumsum([0, *(len(chances) for chances in chance_of)])
     group = begin[reports.round] + reports.symbol
     sizes = np.bincount(group, minlength=int(begin[-1]))

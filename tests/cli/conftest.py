@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from typer.testing import CliRunner, Result
 
 from crowdveil.area import Grid
 from crowdveil.cli import app
-from tests.cli.helpers import Make, Run
+from crowdveil.cli.local_server import LocalServer, local_server
+from tests.cli.helpers import PLAN, Make, Run, campaign_name
 
 SMALL = "40.70,-74.00,40.74,-73.95"
 
@@ -58,3 +60,28 @@ def make(run: Run, area: Path) -> Make:
         return run("policy", *arguments)
 
     return invoke
+
+
+@pytest.fixture(scope="session")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """A real server in a process of its own, for all tests of a session; each takes campaigns of its own."""
+    with local_server(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture
+def service(running: LocalServer, monkeypatch: pytest.MonkeyPatch) -> LocalServer:
+    """That server, named by the variables that every verb looks at."""
+    monkeypatch.setenv("CROWDVEIL_SERVER", running.url)
+    monkeypatch.setenv("CROWDVEIL_TOKEN", running.token)
+    return running
+
+
+@pytest.fixture
+def campaign(run: Run, service: LocalServer, area: Path, request: pytest.FixtureRequest) -> str:
+    """An open campaign for 24 people in two rounds, named after the test."""
+    name = campaign_name(request.node.name)
+    made = run("campaign", "create", name, *PLAN, "--area", area)
+    assert made.exit_code == 0, made.stderr
+    assert run("campaign", "start", name).exit_code == 0
+    return name

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from typer.testing import Result
 
 Run = Callable[..., Result]
 Make = Callable[..., Result]
+PLAN = ["--targets", "12", "--users", "24", "--wanted", "3", "--rounds", "2", "--offer", "A coffee", "--delta", "0.5"]
+"""Of a small campaign, all but its area."""
+
+
+def campaign_name(text: str) -> str:
+    """A campaign's id made of any text."""
+    return re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")[-60:].strip("-")
 
 
 def refused(result: Result, *parts: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -14,12 +15,17 @@ import numpy as np
 import pytest
 
 from crowdveil.area import Area
+from crowdveil.audit import check
 from crowdveil.certify import certify
+from crowdveil.client import HttpTransport, Operator
+from crowdveil.errors import NoAnswerError
 from crowdveil.policy.policy import Policy
+from crowdveil.wire import AuditRecord
 
 FILES = [
     *("area.json", "comparison.png", "comparison.svg", "estimate.png", "estimate.svg", "hit.png", "hit.svg"),
-    *("policy.cvp", "policy.json", "policy.png", "prior.csv", "report.html", "results.json"),
+    *("policy.cvp", "policy.json", "policy.png", "prior.csv", "record.json", "report.html", "results.json"),
+    *("selection.csv", "server"),
 ]
 
 
@@ -71,6 +77,35 @@ def test_the_demos_prior_is_what_was_learnt(shown: tuple[Path, str]) -> None:
     learnt = np.zeros(len(policy))
     learnt[people[:, 0].astype(int)] = people[:, 1]
     assert learnt[list(policy.targets)].sum() > 3 / len(policy)
+
+
+def test_every_device_of_the_demo_is_counted_once(shown: tuple[Path, str]) -> None:
+    folder, said = shown
+    record = AuditRecord.from_bytes((folder / "record.json").read_bytes())
+    assert len(record.rows) == record.plan.users == 1_500
+    assert "* 1,500 devices have the server's receipt" in said
+    assert "; 0 found no seat." in said
+
+
+def test_the_demos_record_repeats_and_names_the_people_of_its_export(shown: tuple[Path, str]) -> None:
+    folder, said = shown
+    record = AuditRecord.from_bytes((folder / "record.json").read_bytes())
+    assert check(record).reproduced
+    with (folder / "selection.csv").open() as file:
+        people = [int(row["participant"]) for row in csv.DictReader(file)]
+    assert people == list(record.selection.participants)
+    assert f"* Chosen: {len(people)} people" in said
+
+
+def test_the_demos_server_is_gone_and_its_data_stay(shown: tuple[Path, str]) -> None:
+    folder, said = shown
+    address = re.search(r"A campaign server: (http://127.0.0.1:\d+)", said)
+    assert address is not None
+    assert (folder / "server" / "crowdveil.sqlite").exists()
+    token = (folder / "server" / "token").read_text().strip()
+    assert token not in said
+    with HttpTransport(address[1]) as transport, pytest.raises(NoAnswerError):
+        Operator(transport, token, sleep=lambda _: None).campaigns()
 
 
 def test_the_demo_prints_the_records_it_writes(shown: tuple[Path, str]) -> None:

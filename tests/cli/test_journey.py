@@ -210,6 +210,20 @@ def test_identity_is_written_with_a_loud_warning_and_never_drawn_from(make: Make
     assert "nothing is drawn" in drawn.stderr
 
 
+def test_a_protected_null_is_certified_and_drawn_for(make: Make, run: Run, area: Path) -> None:
+    cells = Area.load(area)
+    policy = optimal_policy(cells, None, [3], epsilon_per_km=1.386, beta=0.06, null_epsilon=2.0)
+    policy.save("policy.json")
+    checked = run("certify", "policy.json")
+    assert checked.exit_code == 0
+    assert "smallest ε₀: 2\n" in checked.stdout
+    assert json.loads(run("certify", "policy.json", "--json").stdout)["null"]["ok"] is True
+    assert run("draw", "policy.json", "--cell", "-1").stdout.split()[1] in ("hit", "other")
+    make()
+    assert "null" not in json.loads(run("certify", "policy.json", "--json").stdout)
+    assert run("draw", "policy.json", "--cell", "-1").exit_code == 2
+
+
 def test_a_stricter_epsilon_is_refused_and_the_answer_says_where(make: Make, run: Run) -> None:
     make()
     result = run("certify", "policy.json", "--epsilon-per-km", "1.0")

@@ -34,8 +34,21 @@ TARGETS = (14, 22)
 ROUTE = re.compile(r"/v1/campaigns/([a-z0-9-]+)(/.*)?")
 
 
-def small_policy(area: cv.Area = AREA, targets: tuple[int, ...] = TARGETS, epsilon_per_km: float = LN4) -> cv.Policy:
-    return cv.optimal_policy(area, None, targets, epsilon_per_km=epsilon_per_km, beta=0.1, completion="informative")
+def small_policy(
+    area: cv.Area = AREA,
+    targets: tuple[int, ...] = TARGETS,
+    epsilon_per_km: float = LN4,
+    null_epsilon: float | None = None,
+) -> cv.Policy:
+    return cv.optimal_policy(
+        area,
+        None,
+        targets,
+        epsilon_per_km=epsilon_per_km,
+        beta=0.1,
+        completion="informative",
+        null_epsilon=null_epsilon,
+    )
 
 
 def flat_policy(symbols: int = 1024) -> cv.Policy:
@@ -59,6 +72,7 @@ class FakeServer:
             "delta": 0.5,
             "rule": "random",
             "period": "week",
+            "null_epsilon": policy.null_epsilon,
             "enrolment": "open",
             "rounds": 3,
             "round": 0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import date
-from math import log
+from math import inf, log
 from pathlib import Path
 
 import numpy as np
@@ -297,3 +297,60 @@ def test_a_ledger_that_vanishes_while_the_device_runs_stops_it(path: Path, serve
 def test_caps_are_finite_numbers_above_zero(name: str, value: object) -> None:
     with pytest.raises(cv.InputError, match=name):
         Caps(**{name: value})  # type: ignore[arg-type]
+
+
+def test_the_cap_about_having_a_place_may_be_endless_and_nothing_else_odd() -> None:
+    assert Caps().null_epsilon == inf
+    for wrong in (0, -1.0, float("nan"), -inf, "1", True):
+        with pytest.raises(cv.InputError, match="null_epsilon"):
+            Caps(null_epsilon=wrong)  # type: ignore[arg-type]
+
+
+def test_where_null_is_protected_an_upload_without_a_place_is_a_symbol_like_anyones(tmp_path: Path) -> None:
+    policy = small_policy(null_epsilon=log(16))
+    for number in (0, (1 << 53) - 1):
+        server = FakeServer(policy)
+
+        def dice(_: int, number: int = number) -> int:
+            return number
+
+        device = new_device(tmp_path / str(number), server, random_bits=dice)
+        entry = device.join("noise", {})
+        expected = cv.draw(policy, NULL, cv.certify(policy), dice)
+        assert entry.symbol == expected >= 0
+        assert device.ledger.entry("noise") == entry
+        (body,) = server.bodies("/report")
+        assert Upload.from_bytes(body).symbol_number == expected
+        assert b"null" not in body
+
+
+def test_without_a_place_a_protected_campaign_uses_the_same_dice_and_the_same_requests(tmp_path: Path) -> None:
+    server = FakeServer(small_policy(null_epsilon=log(16)))
+    seen = []
+    for number, where in enumerate([{0: 1.0}, {22: 0.9}, {}]):
+        server.requests.clear()
+        asked: list[int] = []
+
+        def dice(bits: int, asked: list[int] = asked) -> int:
+            asked.append(bits)
+            return 1
+
+        new_device(tmp_path / str(number), server, random_bits=dice).join("noise", where)
+        seen.append((asked, [(r.method, r.path, len(r.body)) for r in server.requests]))
+    assert seen[0] == seen[1] == seen[2]
+
+
+def test_the_device_says_what_a_reply_tells_about_having_a_place_at_all(tmp_path: Path) -> None:
+    protected = new_device(tmp_path / "protected", FakeServer(small_policy(null_epsilon=log(4))))
+    offer = protected.look("noise")
+    for cell in (8, NULL):
+        text = protected.explain(offer, cell)
+        assert "ε₀ = 1.38629 about having a frequent place in this area at all" in text
+        assert "at most 30.8% likely" in text  # 0.1 · 4 / (0.9 + 0.1 · 4)
+        assert "in the clear" not in text
+        assert "Having no place is protected at ε₀" in text
+    assert "no frequent place in this area. One symbol, drawn by dice like anyone's: " in text
+    clear = new_device(tmp_path / "clear", FakeServer(small_policy()))
+    offer = clear.look("noise")
+    assert "the server learns for certain that you have none" in clear.explain(offer, NULL)
+    assert "Any reply but NULL says for certain that you have a frequent place" in clear.explain(offer, 8)

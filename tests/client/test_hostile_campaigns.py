@@ -7,6 +7,7 @@ import json
 import struct
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from math import log
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def serve(server: FakeServer, policy: cv.Policy) -> None:
         "area": policy.area.describe(),
         "targets": list(policy.targets),
         "epsilon_per_km": policy.epsilon_per_km,
+        "null_epsilon": policy.null_epsilon,
         "policy_hash": policy.hash,
     }
 
@@ -39,6 +41,12 @@ def leaky(area: cv.Area, epsilon_per_km: float) -> cv.Policy:
     weights = np.tile(np.array([[1, 255]]), (len(area), 1))
     weights[0] = [255, 1]
     return cv.Policy(area, epsilon_per_km, (0,), weights, bits=8)
+
+
+def tells_null() -> cv.Policy:
+    """Claims to protect NULL, and lets those without a place say something that hardly anyone else does."""
+    policy = small_policy(null_epsilon=log(2))
+    return replace(policy, null_weights=policy.weights[TARGETS[0]])
 
 
 def announce(**fields: object) -> Attack:
@@ -135,6 +143,11 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
     "NaN for δ": (announce(delta=NAN), "NaN"),
     "NaN in the area": (announce_area(cell_m=NAN), "NaN"),
     "a threshold that nobody can pass": (announce(delta=1.0), "delta = 1.0"),
+    "NaN for ε₀": (announce(null_epsilon=NAN), "NaN"),
+    "no ε₀": (announce(null_epsilon=0.0), "null_epsilon"),
+    "a protected NULL announced, none handed out": (announce(null_epsilon=2.0), "null_epsilon = None, but 2.0 was"),
+    "another ε₀ than announced": (as_promised_but(lambda: small_policy(null_epsilon=4.0)), "null_epsilon = 4.0"),
+    "a row for NULL that breaks its ε₀": (announce_and_hand_out(tells_null), "Having no place is NOT protected"),
     "no ε": (announce(epsilon_per_km=0.0), "epsilon_per_km"),
     "a negative ε": (announce(epsilon_per_km=-1.0), "epsilon_per_km"),
     "ε as text": (announce(epsilon_per_km="1"), "epsilon_per_km"),
@@ -194,3 +207,18 @@ def test_an_owner_may_set_other_caps(tmp_path: Path) -> None:
     server = FakeServer(small_policy(epsilon_per_km=log(8)))
     settings = Settings(Caps(epsilon_per_km=log(8)), beat_s=0)
     assert new_device(tmp_path / "ledger", server, settings).join("noise", {8: 1.0}).epsilon_per_km == log(8)
+
+
+@pytest.mark.parametrize(
+    ("null_epsilon", "reason"), [(None, "takes NULL in the clear"), (log(17), "announces ε₀ = 2.83")]
+)
+def test_an_owner_may_ask_for_a_protected_null(tmp_path: Path, null_epsilon: float | None, reason: str) -> None:
+    settings = Settings(Caps(null_epsilon=log(16)), beat_s=0)
+    server = FakeServer(small_policy(null_epsilon=null_epsilon))
+    device = new_device(tmp_path / "refuses", server, settings)
+    with pytest.raises(Refusal, match=f"{reason}.*accepts at most ε₀ = 2.77259 about having a place at all"):
+        device.join("noise", {8: 1.0})
+    assert [request.path for request in server.requests] == ["/v1/campaigns/noise"]
+    for fine in (log(16), log(2)):
+        kind = FakeServer(small_policy(null_epsilon=fine))
+        assert new_device(tmp_path / f"joins {fine}", kind, settings).join("noise", {}).state == "acknowledged"

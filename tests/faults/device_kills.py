@@ -31,6 +31,7 @@ from crowdveil.client import Device, Entry, Ledger, Patience, Reply, Request, Se
 from crowdveil.errors import CrowdveilError, NoAnswerError
 from crowdveil.wire import secret_digest
 from tests.client.fake_server import FakeServer, flat_policy
+from tests.faults.table import SHOWN, Line
 
 PROMISE = "5 once: at most one value per participant and campaign"
 KILLS_EACH = 4
@@ -188,6 +189,14 @@ def _exactly(line: socket.socket, size: int) -> bytes:
     return data
 
 
+def line(kills: int, seed: int, *, forgetful: bool = False) -> Line:
+    """A run as a line of the table."""
+    found = run(kills, seed, forgetful=forgetful)
+    when = ", ".join(f"{count} when {state}" for state, count in found.killed_when.most_common())
+    note = f"{found.devices} devices, killed {when}"
+    return Line(PROMISE, "device", found.kills, "kills", found.failures, [note])
+
+
 def main() -> int:
     """Print promise, trials, failures; exit with 1 if anything failed."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -195,11 +204,10 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     options.add_argument("--forgetful", action="store_true")
     given = options.parse_args()
-    found = run(given.kills, given.seed, forgetful=given.forgetful)
-    when = ", ".join(f"{count} when {state}" for state, count in found.killed_when.most_common())
-    sys.stdout.write(f"{PROMISE}\t{found.kills} kills\t{len(found.failures)} failures\n")
-    sys.stdout.write(f"{found.devices} devices, seed {given.seed}; killed {when}\n")
-    for failure in found.failures[:10]:
+    found = line(given.kills, given.seed, forgetful=given.forgetful)
+    sys.stdout.write(f"{found.promise}\t{found.trials} kills\t{len(found.failures)} failures\n")
+    sys.stdout.write(f"seed {given.seed}; {found.notes[0]}\n")
+    for failure in found.failures[:SHOWN]:
         sys.stdout.write(f"{failure}\n")
     return 1 if found.failures else 0
 

@@ -105,6 +105,26 @@ def test_saying_null_in_the_clear_is_an_infinite_loss_and_null_as_an_input_is_no
     assert certificate.smallest_epsilon_per_km <= 1.0
 
 
+def test_a_campaign_that_asks_for_it_loses_at_most_its_own_epsilon_about_null() -> None:
+    """The channel from every input, the cells and NULL, to what the server sees; in the clear NULL is a symbol too."""
+    area = cv.Area.from_points_km([[0, 0], [1, 0], [2, 0]])
+    clear = cv.optimal_policy(area, None, [0], epsilon_per_km=1.0, beta=0.3)
+    channel = np.zeros((4, 3))
+    channel[:3, :2], channel[3, 2] = clear.table(), 1.0
+
+    def loss(channel: np.ndarray) -> float:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.nanmax(np.abs(np.log(channel[:-1]) - np.log(channel[-1]))))
+
+    assert loss(channel) == np.inf
+    for null_epsilon in (0.01, np.log(2), np.log(16)):
+        policy = cv.optimal_policy(area, None, [0], epsilon_per_km=1.0, beta=0.3, null_epsilon=null_epsilon)
+        assert loss(np.vstack([policy.table(), policy.null_table()])) <= null_epsilon
+        certificate = cv.certify(policy)
+        assert certificate.null is not None
+        assert certificate.null.smallest_epsilon <= null_epsilon
+
+
 def test_one_report_per_campaign_is_not_one_report_two_campaigns_add_up() -> None:
     area = cv.Area.from_points_km([[0, 0], [1, 0], [2, 0]])
     policy = cv.optimal_policy(area, None, [0], epsilon_per_km=1.0, beta=0.2)

@@ -5,22 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import random
+from math import log
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.campaign import RoundClosed, RoundOpened, advance, begin, next_policy, select
+from crowdveil.campaign import RoundClosed, RoundOpened, State, advance, begin, next_policy, resume, select
 from crowdveil.client import Declined
 from crowdveil.place import NULL
 from crowdveil.planning import choose, plan_of
-from crowdveil.prior import count_symbols
+from crowdveil.prior import Round, count_symbols
 from crowdveil.report import draw
 from crowdveil.selection import Reports, Selection
 from crowdveil.server.conductor import CLAIM_S, Conductor
-from crowdveil.store import Store, claim_round, open_store
-from crowdveil.wire import AuditRecord, CampaignInfo, CampaignList, Invites, ParticipantStatus, Preview
+from crowdveil.store import claim_round, open_store
+from crowdveil.wire import AuditRecord, CampaignInfo, CampaignList, Invites, ParticipantStatus, Preview, Seat, Upload
 from tests.server.hall import AREA, NAME, TARGETS, Hall, kind_of, plan
 
 PLACES = [5, 5, NULL, 0, 1, 5, 15, 5, 9, NULL, 5, 6]
@@ -225,12 +226,13 @@ def test_a_policy_whose_maker_died_is_made_by_another_when_the_claim_runs_out(ha
     assert [one.event for one in hall.step(CLAIM_S + 1)] == ["round-opened"]
 
 
+@pytest.mark.parametrize("error", [cv.InputError("prior", "?", "cannot be solved"), OverflowError("too large")])
 def test_one_campaign_that_fails_does_not_hold_up_the_others(
-    hall: Hall, store: Store, monkeypatch: pytest.MonkeyPatch
+    hall: Hall, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail_once(state: object) -> cv.Policy:
         monkeypatch.undo()
-        raise cv.InputError("prior", "?", "cannot be solved")
+        raise error
 
     for name in ("first", "second"):
         hall.operate("PUT", f"/campaigns/{name}", plan().to_bytes())
@@ -240,6 +242,22 @@ def test_one_campaign_that_fails_does_not_hold_up_the_others(
         ("campaign-failed", "first"),
         ("round-opened", "second"),
     ]
+
+
+def test_a_campaign_that_is_closed_while_its_policy_is_made_is_selected_from_at_once(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def close_meanwhile(state: State) -> cv.Policy:
+        monkeypatch.undo()
+        assert hall.change("closed").status_code == 200
+        return next_policy(state)
+
+    hall.operate("PUT", f"/campaigns/{NAME}", plan().to_bytes())
+    hall.change("open")
+    conductor = Conductor(hall.store)
+    monkeypatch.setattr("crowdveil.server.conductor.next_policy", close_meanwhile)
+    assert conductor.step(hall.now) == []
+    assert [one.event for one in conductor.step(hall.now)] == ["selected"]
 
 
 def test_being_early_helps_nobody_even_by_the_papers_algorithm() -> None:
@@ -266,3 +284,25 @@ def test_a_status_is_as_long_for_everyone(hall: Hall, tmp_path: Path) -> None:
         ParticipantStatus.from_bytes(answer.content)
         sizes.add((answer.headers["content-length"], answer.headers.get("content-encoding")))
     assert sizes == {("4096", None)}
+
+
+def test_where_null_is_protected_nobody_says_it_and_the_pure_campaign_selects_the_same(
+    hall: Hall, tmp_path: Path
+) -> None:
+    new = plan(null_epsilon=log(16))
+    hall.start(new)
+    seat = hall.enrol("stranger")
+    answer = hall.upload("stranger", Upload.of(Seat.from_bytes(seat.content), None))
+    assert kind_of(answer) == "wrong-symbol"
+    assert hall.report("stranger", 1).status_code == 200
+    assert join_all(hall, tmp_path, PLACES[:11]) == ["acknowledged"] * 11
+    record = AuditRecord.from_bytes(hall.operate("GET", f"/campaigns/{NAME}/record").content)
+    assert [one.nulls for one in record.rounds] == [0, 0]
+    assert len(record.rows) == 12
+    rounds = [Round(cv.Policy.from_bytes(one.policy_bytes), np.array(one.counts), 0) for one in record.rounds]
+    columns = (np.array(column) for column in zip(*record.rows, strict=True))
+    pure = choose(resume(plan_of(new, record.seed), rounds), Reports(*columns))
+    assert list(record.selection.participants) == pure.participants.tolist()
+    shown = Preview.from_bytes(hall.operate("POST", "/preview", new.to_bytes()).content)
+    clear = Preview.from_bytes(hall.operate("POST", "/preview", plan().to_bytes()).content)
+    assert shown.by_chance < shown.expected_coverage < clear.expected_coverage

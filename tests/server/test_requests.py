@@ -132,6 +132,7 @@ def test_a_plan_that_makes_no_sense_is_refused_before_anything_is_kept(hall: Hal
         ({"rounds": 13}, "rounds"),
         ({"round_size": 7}, "round_size"),
         ({"prior": (0.5, 0.5)}, "prior"),
+        ({"epsilon_per_km": 1e308}, "epsilon_per_km"),
         ({"area": {"kind": "donut"}}, "kind"),
     ):
         for method, path in (("PUT", f"/campaigns/{NAME}"), ("POST", "/preview")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
+from math import inf, isinf
 
 from crowdveil.words import exact, rounded_up_below
 
@@ -24,10 +24,69 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Certificate:
-    """Whether P(s | i) ≤ e^{ε d(i,j)} P(s | j) for all cells i, j and every symbol s."""
+class NullWitness:
+    """The cell that a symbol tells most surely from having no place."""
+
+    cell: int
+    symbol: int
+    symbol_name: str
+    log_ratio: float
+    """ln( P(symbol | NULL) / P(symbol | cell) ); infinite, of either sign, where only one of the two sends it."""
+    excess: float
+    """|log_ratio| - ε₀: positive if and only if this cell breaks the claim."""
+
+    def explain(self, epsilon: float) -> str:
+        """Where, how much, and what would be allowed."""
+        often = "infinitely" if isinf(self.log_ratio) else f"e^{abs(self.log_ratio):.6g} times"
+        one, two = "NULL", f"cell {self.cell}"
+        if self.log_ratio < 0:
+            one, two = two, one
+        where = f"The worst cell is {self.cell}: {one} sends '{self.symbol_name}' {often} as often as {two}"
+        if self.excess <= 0:
+            return where
+        more = "" if self.excess == inf else f" (excess {self.excess:.3g} in the exponent)"
+        return f"{where}, e^{epsilon:.6g} times is allowed{more}"
+
+
+@dataclass(frozen=True)
+class NullFinding:
+    """Whether e^{-ε₀} ≤ P(s | NULL) / P(s | l) ≤ e^{ε₀} for all cells l and every symbol s."""
 
     ok: bool
+    epsilon: float
+    """ε₀, as the policy states it."""
+    smallest_epsilon: float
+    """The least ε₀ that holds, rounded up; infinite if none does."""
+    witness: NullWitness | None
+    """The worst cell, or None where all of them send the same as NULL."""
+    exact_comparisons: int
+
+    @property
+    def smallest_shown(self) -> str:
+        """The smallest ε₀ in words, rounded up."""
+        if self.smallest_epsilon == inf:
+            return "none: not private at any ε₀"
+        return rounded_up_below(self.smallest_epsilon, self.epsilon)
+
+    def explain(self) -> str:
+        """The verdict, where and by how much."""
+        verdict = f"Having no place is {'protected' if self.ok else 'NOT protected'} at ε₀ = {exact(self.epsilon)}"
+        where = (
+            "Every cell sends every symbol as often as NULL"
+            if self.witness is None
+            else self.witness.explain(self.epsilon)
+        )
+        if not self.ok:
+            return f"{verdict}. {where}. Do not report with it; have it made again."
+        return f"{verdict}. {where}; the smallest ε₀ that holds is {self.smallest_shown}."
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Whether P(s | i) ≤ e^{ε d(i,j)} P(s | j) for all cells i, j and every symbol s, and NULL keeps its own claim."""
+
+    ok: bool
+    """Everything that the policy claims holds."""
     epsilon_per_km: float
     """The claim that was tested."""
     smallest_epsilon_per_km: float
@@ -42,11 +101,16 @@ class Certificate:
     """Inequalities looked at one by one; whole blocks of the others were settled at once."""
     exact_comparisons: int
     """Inequalities so close to the claim that whole-number arithmetic decided them."""
+    cells_ok: bool
+    """Definition 1 holds between the cells, whatever was found about NULL."""
+    null: NullFinding | None = None
+    """What was found between NULL and the cells; None where NULL is no input of what was tested."""
 
     @property
     def inequalities(self) -> int:
-        """How many inequalities Definition 1 has here: ordered pairs of cells times symbols."""
-        return self.cells * (self.cells - 1) * self.symbols
+        """How many inequalities there are: ordered pairs of cells, and of NULL with each cell, times symbols."""
+        pairs = self.cells * (self.cells - 1) + (0 if self.null is None else 2 * self.cells)
+        return pairs * self.symbols
 
     @property
     def smallest_shown(self) -> str:
@@ -57,11 +121,14 @@ class Certificate:
 
     def explain(self) -> str:
         """The verdict, where, by how much, and what to do next."""
-        verdict = f"{'Private' if self.ok else 'NOT private'} at ε = {exact(self.epsilon_per_km)} per km"
+        return self._explain_cells() if self.null is None else f"{self._explain_cells()} {self.null.explain()}"
+
+    def _explain_cells(self) -> str:
+        verdict = f"{'Private' if self.cells_ok else 'NOT private'} at ε = {exact(self.epsilon_per_km)} per km"
         if self.witness is None:
             return f"{verdict}: every cell sends every symbol equally often."
         where = self._where(self.witness)
-        if self.ok:
+        if self.cells_ok:
             return f"{verdict}. {where}; the smallest ε that holds is {self.smallest_shown} per km."
         return f"{verdict}. {where}, {self._by_how_much(self.witness)}. {self._next()}"
 

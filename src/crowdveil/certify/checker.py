@@ -4,30 +4,34 @@
 
 The smallest such ε is the largest loss per km, ρ(i,j,s) = ln(P(s|i) / P(s|j)) / d(i,j). `Search` finds it
 with error bounds; the inequalities that these bounds leave open at the claimed ε are decided in whole
-numbers.
+numbers. A policy with a row for NULL must also keep the ε₀ it states between NULL and every cell (null.py).
 """
 
 from __future__ import annotations
 
-from math import inf, nextafter
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
-from crowdveil.certify.certificate import Certificate, Witness
+from crowdveil.certify.certificate import Certificate, NullFinding, Witness
 from crowdveil.certify.claim import Claim
 from crowdveil.certify.columns import Columns
 from crowdveil.certify.inputs import read_table
 from crowdveil.certify.ledger import Candidate, Ledger
+from crowdveil.certify.null import check_null
 from crowdveil.certify.search import Progress, Search
 from crowdveil.policy.policy import Policy, check_epsilon
 
 
 def certify(policy: Policy, *, epsilon_per_km: float | None = None, progress: Progress | None = None) -> Certificate:
-    """Test P(s|i) ≤ e^{ε d(i,j)} P(s|j) for all i, j, s, at the policy's own ε unless another is given."""
+    """Test P(s|i) ≤ e^{ε d(i,j)} P(s|j) for all i, j, s, at the policy's own ε unless another is given.
+
+    A row for NULL is tested against every cell, at the ε₀ that the policy states.
+    """
     epsilon = check_epsilon(policy.epsilon_per_km if epsilon_per_km is None else epsilon_per_km)
-    return _certify(policy.area, Columns.of(policy), epsilon, policy.hash, progress)
+    return _certify(policy.area, Columns.of(policy), epsilon, policy.hash, progress, check_null(policy))
 
 
 def certify_table(
@@ -48,7 +52,14 @@ def smallest_epsilon(policy: Policy) -> float:
     return certify(policy).smallest_epsilon_per_km
 
 
-def _certify(area: Area, columns: Columns, epsilon: float, policy_hash: str, progress: Progress | None) -> Certificate:
+def _certify(
+    area: Area,
+    columns: Columns,
+    epsilon: float,
+    policy_hash: str,
+    progress: Progress | None,
+    null: NullFinding | None = None,
+) -> Certificate:
     ledger = Ledger(columns, area.xy_m, Claim(epsilon))
     opened = 0
     one_sided = _one_sided(area, columns)
@@ -58,27 +69,21 @@ def _certify(area: Area, columns: Columns, epsilon: float, policy_hash: str, pro
         opened = search.leaves.pairs_opened
     if progress is not None and opened == 0:
         progress(1, 1)
-    ok = one_sided is None and ledger.ok
+    cells_ok = one_sided is None and ledger.ok
     worst = one_sided or ledger.witness
     return Certificate(
-        ok=ok,
+        ok=cells_ok and (null is None or null.ok),
         epsilon_per_km=epsilon,
-        smallest_epsilon_per_km=inf if one_sided else _rounded_up(ledger),
+        smallest_epsilon_per_km=inf if one_sided else ledger.rounded_up,
         witness=None if worst is None else _witness(ledger, worst),
         policy_hash=policy_hash,
         cells=len(area),
         symbols=columns.count,
         pairs_opened=opened,
-        exact_comparisons=ledger.exact_comparisons,
+        exact_comparisons=ledger.exact_comparisons + (0 if null is None else null.exact_comparisons),
+        cells_ok=cells_ok,
+        null=null,
     )
-
-
-def _rounded_up(ledger: Ledger) -> float:
-    """A value that surely holds: above every pair's interval, or the claim itself once it is proved."""
-    if ledger.high == 0:
-        return 0.0
-    above = nextafter(ledger.high, inf)
-    return min(above, ledger.claim.epsilon_per_km) if ledger.ok else above
 
 
 def _one_sided(area: Area, columns: Columns) -> Candidate | None:

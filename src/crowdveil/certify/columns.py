@@ -52,6 +52,12 @@ class Columns:
             return cls(policy.weights, policy.symbol_name)
         return cls(policy.weights, policy.symbol_name, refined.weights, refined.row)
 
+    @classmethod
+    def with_null(cls, policy: Policy) -> Columns:
+        """The same with one more row, the last, for a phone without a place."""
+        first, row = policy.inputs()
+        return cls(first, policy.symbol_name, None if policy.completion is None else policy.completion.weights, row)
+
     @property
     def count(self) -> int:
         """Number of symbols."""

@@ -10,6 +10,8 @@ high ≤ ε, and is decided in whole numbers where the interval contains ε.
 
 from __future__ import annotations
 
+from math import inf, nextafter
+
 import numpy as np
 
 from crowdveil.arrays import FloatArray, IntArray
@@ -48,6 +50,14 @@ class Ledger:
     def witness(self) -> Candidate | None:
         """The candidate to show: the worst, unless only another one is known to break the claim."""
         return self.worst if self.low > self.claim.epsilon_per_km else self.broken or self.worst
+
+    @property
+    def rounded_up(self) -> float:
+        """A value that surely holds: above every pair's interval, or the claim itself once it is proved."""
+        if self.high == 0:
+            return 0.0
+        above = nextafter(self.high, inf)
+        return min(above, self.claim.epsilon_per_km) if self.ok else above
 
     def consider(self, cells: IntArray, others: IntArray, symbols: IntArray) -> None:
         """Take note of candidates, one per entry; a cell paired with itself is passed over."""

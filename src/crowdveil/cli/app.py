@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from threadpoolctl import threadpool_limits
 
-from crowdveil.cli import area, certify, demo, draw, policy, simulate, study
+from crowdveil.cli import area, campaign, certify, crowd, demo, device, draw, policy, serve, simulate, study
 from crowdveil.cli.console import Verb, Verbs
 
 app = typer.Typer(
@@ -25,6 +25,10 @@ app.add_typer(area.app, name="area")
 app.command("policy", cls=Verb, epilog=policy.EXAMPLES)(policy.make)
 app.command("certify", cls=Verb, epilog=certify.EXAMPLES)(certify.check)
 app.command("draw", cls=Verb, epilog=draw.EXAMPLES)(draw.one)
+app.command("serve", cls=Verb, epilog=serve.EXAMPLES)(serve.run)
+app.add_typer(campaign.app, name="campaign")
+app.add_typer(device.app, name="device")
+app.command("crowd", cls=Verb, epilog=crowd.EXAMPLES)(crowd.run)
 app.command("demo", cls=Verb, epilog=demo.EXAMPLES)(demo.run)
 app.command("simulate", cls=Verb, epilog=simulate.EXAMPLES)(simulate.run)
 app.command("study", cls=Verb, epilog=study.EXAMPLES)(study.run)

@@ -95,6 +95,8 @@ def _facts(certificate: Certificate) -> dict[str, str]:
         "inequalities": f"{certificate.inequalities:,} of {certificate.cells:,} cells",
         "verdict": certificate.explain(),
     }
+    if certificate.null is not None:
+        facts["smallest ε₀"] = certificate.null.smallest_shown
     return facts | ({"hash": certificate.policy_hash} if certificate.policy_hash else {})
 
 
@@ -108,6 +110,7 @@ def _document(certificate: Certificate) -> dict[str, Any]:
         "witness": None if certificate.witness is None else asdict(certificate.witness),
         "verdict": certificate.explain(),
         "hash": certificate.policy_hash or None,
+        **({} if certificate.null is None else {"null": asdict(certificate.null)}),
     }
 
 

@@ -1,4 +1,4 @@
-"""`crowdveil demo`: a whole campaign once, over a synthetic city, and how other methods would have done."""
+"""`crowdveil demo`: a whole campaign once, on a real server, and how other methods would have done."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import typer
 
 from crowdveil.area import Grid
 from crowdveil.arrays import FloatArray
-from crowdveil.campaign import State, select
 from crowdveil.certify import certify
 from crowdveil.cli.console import in_bytes, progress_bar, show_rows, working
+from crowdveil.cli.demo_campaign import Outcome, run_campaign
 from crowdveil.cli.files import open_folder, write_whole
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.policy import draw_picture
 from crowdveil.cli.simulate import write_files
 from crowdveil.cli.traces import CITY_USERS, CITY_WEEKS
-from crowdveil.errors import InputError
-from crowdveil.selection import Reports
+from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.prior import Round
 from crowdveil.study.comparison import HEADER, Comparison, Question, compare, facts, name_targets, rows
 from crowdveil.study.own import cut_periods, lay_grid, own_world
-from crowdveil.study.simulation import Method
+from crowdveil.study.simulation import Method, covered
 from crowdveil.study.worlds import World
 from crowdveil.traces import synthetic_visits
 from crowdveil.words import in_plain_words
@@ -38,12 +38,14 @@ SEEDS = 16
 
 def run(
     out: Annotated[Path, typer.Option(help="Folder to write to; made if missing.", metavar="FOLDER")] = Path("demo"),
-    seed: Annotated[str, typer.Option(help="Seed of the city.", metavar="NUMBER")] = "5",
+    seed: Annotated[
+        str, typer.Option(help="Seed of the city, and of the order in which people come.", metavar="NUMBER")
+    ] = "5",
 ) -> None:
     """Run a whole campaign once, over a synthetic city.
 
-    Profiles, the place to report, six rounds, the selection; then the same with other methods, and a report with maps.
-    Files of an earlier run are replaced.
+    Starts a server on this machine, lets 1,500 devices join over HTTP, exports and audits the selection, and stops
+    the server. Then the same with other methods, and a report with maps. Files of an earlier run are replaced.
     """
     started = perf_counter()
     number = read_whole("seed", seed)
@@ -53,18 +55,17 @@ def run(
     world = demo_world(number)
     question = Question((int(world.densest[0]),), EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
     _tell_city(world, question)
-    with progress_bar("simulating") as report:
+    order = np.random.default_rng([number, 0]).permutation(world.counts.users)
+    outcome = run_campaign(world, question, out, order, _step)
+    _tell_campaign(world, question, outcome, out)
+    with progress_bar("comparing") as report:
         found = compare(world, question, report)
-    state, reports = found.campaign, found.reports
-    assert state is not None  # crowdveil is among the methods
-    assert reports is not None
-    _tell_rounds(found, state, reports)
     _step(
-        f"Compared, {SEEDS} times with other dice. Coverage: the share of the {len(world.split.test)} test weeks in "
-        "which who was chosen came to the target."
+        f"Compared with other methods, simulated {SEEDS} times with other dice. Coverage: the share of the "
+        f"{len(world.split.test)} test weeks in which who was chosen came to the target."
     )
     show_rows("Coverage and privacy", HEADER, rows(found.records))
-    _write(out, found, state)
+    _write(out, found, outcome)
     typer.echo(f"Done in {perf_counter() - started:.1f} s.")
 
 
@@ -95,27 +96,41 @@ def _tell_city(world: World, question: Question) -> None:
     _step(f"Privacy: ε = ln 4 per km: {in_plain_words(EPSILON_PER_KM)}.")
 
 
-def _tell_rounds(found: Comparison, state: State, reports: Reports) -> None:
-    _step(f"A campaign of {state.plan.rounds} rounds, {found.wanted} people wanted:")
-    header = ["round", "invited", "have no place", "said hit", "quota β", "private from ε per km"]
-    table = []
-    for number, one in enumerate(state.closed, start=1):
-        counts = map(str, (number, one.reports + one.nulls, one.nulls, one.hits))
-        table.append([*counts, f"{one.policy.beta:.2%}", certify(one.policy).smallest_shown])
-    show_rows("Rounds", header, table)
-    chosen = select(state, reports)
-    places = found.question.crowd(found.world, 0).places
-    at_target = int(np.isin(places[chosen.participants], found.question.targets).sum())
+def _tell_campaign(world: World, question: Question, outcome: Outcome, out: Path) -> None:
+    totals, record = outcome.totals, outcome.record
+    refused = f"; refused: {dict(totals.refused)}" if totals.refused else ""
     _step(
-        f"Chosen: {len(chosen)} people, {chosen.hits} of whom said hit. {at_target} have their place at the target, "
-        f"{float(chosen.chances.sum()):.1f} were expected by what the reports told."
+        f"{totals.acknowledged:,} devices have the server's receipt, {totals.nulls:,} of them for saying that they "
+        f"have no place; {totals.unseated:,} found no seat{refused}. What the server saw, round by round:"
+    )
+    header = ["round", "reports", "have no place", "said hit", "quota β", "private from ε per km"]
+    table = []
+    for one, policy in zip(record.rounds, outcome.policies, strict=True):
+        seen = Round(policy, np.array(one.counts), one.nulls)
+        counts = map(str, (one.number + 1, seen.reports + seen.nulls, seen.nulls, seen.hits))
+        table.append([*counts, f"{policy.beta:.2%}", certify(policy).smallest_shown])
+    show_rows("Rounds", header, table)
+    chosen = record.selection
+    at_target = int((world.profiles[question.profile].at(outcome.users, question.targets[0]) > question.delta).sum())
+    _step(
+        f"Chosen: {len(chosen.participants)} people, {chosen.hits} of whom said hit. {at_target} have the target as "
+        f"their place; {sum(chosen.chances):.1f} were expected by what the reports told. They came to it in "
+        f"{covered(outcome.users, world.coverage(question.targets)):.1%} of the test weeks."
+    )
+    failed = [finding.said for finding in outcome.verdict.findings if finding.grade == "failure"]
+    if failed:
+        raise CrowdveilError(f"the campaign's record does not repeat: {failed[0]} (see {out / 'record.json'})")
+    _step(
+        f"Audited: from {out / 'record.json'} alone, every policy is certified again and the same people are selected, "
+        f"to the last bit; they are in {out / 'selection.csv'}. Repeat it: "
+        f"crowdveil campaign audit --record {out / 'record.json'}"
     )
 
 
-def _write(out: Path, found: Comparison, state: State) -> None:
-    policy = state.policies[-1]
+def _write(out: Path, found: Comparison, outcome: Outcome) -> None:
+    policy = outcome.policies[-1]
     write_whole(out / "area.json", found.world.area.save)
-    write_whole(out / "prior.csv", lambda path: path.write_text(_prior_csv(state.prior), encoding="utf-8"))
+    write_whole(out / "prior.csv", lambda path: path.write_text(_prior_csv(outcome.prior), encoding="utf-8"))
     sizes = {name: write_whole(out / name, policy.save) for name in ("policy.json", "policy.cvp")}
     draw_picture(policy, out / "policy.png")
     written = write_files(out, found, facts(found))
@@ -123,6 +138,10 @@ def _write(out: Path, found: Comparison, state: State) -> None:
     _step(
         f"Written to {out}: the last round's policy, {told} and policy.png; what was learnt of where people are, "
         f"prior.csv; area.json; {', '.join(written)}."
+    )
+    _step(
+        f"The server is stopped. Its data stay in {out / 'server'}: crowdveil serve --data {out / 'server'}; then "
+        f"crowdveil campaign status {outcome.view.campaign} --token-file {out / 'server' / 'token'}"
     )
     _step(f"Look at {out / 'report.html'}; then crowdveil certify {out / 'policy.json'}")
 

@@ -40,15 +40,15 @@ def check_destination(field: str, path: Path, suffixes: tuple[str, ...]) -> None
         raise InputError(field, str(path), f"the folder cannot be written to ({error.strerror})") from None
 
 
-def open_folder(path: Path) -> None:
+def open_folder(path: Path, field: str = "out") -> None:
     """Make the folder that results go to, unless it is there; find out before the work that it takes no files."""
     if path.exists() and not path.is_dir():
-        raise InputError("out", str(path), "is a file; name a folder")
+        raise InputError(field, str(path), "is a file; name a folder")
     try:
         path.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=path).close()
     except OSError as error:
-        raise InputError("out", str(path), f"the folder cannot be written to ({error.strerror})") from None
+        raise InputError(field, str(path), f"the folder cannot be written to ({error.strerror})") from None
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> int:

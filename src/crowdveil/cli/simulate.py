@@ -17,7 +17,9 @@ from crowdveil.cli.console import note, progress_bar, show, show_json, show_rows
 from crowdveil.cli.files import load_area, open_folder
 from crowdveil.cli.options import read_epsilon, read_real, read_targets, read_whole
 from crowdveil.cli.places import box_of
-from crowdveil.cli.traces import Format, Source, check_overlap, facts_of_traces, read_traces
+from crowdveil.cli.shared import taking
+from crowdveil.cli.traces import Source, check_overlap, facts_of_traces, read_traces
+from crowdveil.cli.whereabouts import source
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import check_targets
 from crowdveil.study.comparison import HEADER, Comparison, Question, compare, facts, rows, warnings
@@ -59,28 +61,9 @@ class RuleName(StrEnum):
     target_aware = "target-aware"
 
 
-def _column(name: str) -> Any:
-    return typer.Option(help=f"With tables: the column of the {name}; {name} unless given.", metavar="NAME")
-
-
+@taking(source)
 def run(
-    data: Annotated[
-        Path | None,
-        typer.Option(help="The traces: a file, or a folder for geolife and cabspotting. Left out: a synthetic city."),
-    ] = None,
-    format: Annotated[  # noqa: A002
-        Format | None, typer.Option(help="How they are written. table: CSV or Parquet by the names of its columns.")
-    ] = None,
-    user_column: Annotated[str | None, _column("user")] = None,
-    time_column: Annotated[str | None, _column("time")] = None,
-    latitude_column: Annotated[str | None, _column("latitude")] = None,
-    longitude_column: Annotated[str | None, _column("longitude")] = None,
-    towers: Annotated[
-        Path | None, typer.Option(help="With calls: where the towers are (id,lat,lon).", metavar="FILE")
-    ] = None,
-    zone: Annotated[
-        str | None, typer.Option(help="One clock for all visits, such as Europe/Berlin.", metavar="NAME")
-    ] = None,
+    traces: Source,
     area: Annotated[
         Path | None,
         typer.Option(
@@ -138,7 +121,7 @@ def run(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
-    """Compare every method on your own traces.
+    """Compare every method on your own traces, or on a synthetic city.
 
     Profiles are learnt from the earlier periods; who is selected is tested on the later ones. Every symbol is drawn
     from a certified policy.
@@ -162,15 +145,13 @@ def run(
         raise InputError("cell_km", cell_km, "has no meaning with --area, which has its cells")
     side_km = read_real("cell_km", cell_km or "1")
     busiest = read_whole("densest", densest or "1")
-    first = None if start is None else _day(start)
+    first = None if start is None else read_day("start", start)
     learning = None if train is None else read_whole("train", train)
     testing = None if test is None else read_whole("test", test)
-    given = {"user": user_column, "time": time_column, "latitude": latitude_column, "longitude": longitude_column}
-    source = Source(data, format, towers, zone, {name: column for name, column in given.items() if column is not None})
     named = None if area is None else load_area(area)
     if out is not None:
         open_folder(out)
-    visits = read_traces(source)
+    visits = read_traces(traces)
     periods, split = cut_periods(
         visits,
         days=7 if period is Period.week else 1,
@@ -182,7 +163,7 @@ def run(
     with working("counting and profiling"):
         cells = lay_grid(visits, side_km) if named is None else named
         outside = check_overlap(visits, cells)
-        world = own_world(source.name, source.title, visits, cells, periods, split, asked.delta)
+        world = own_world(traces.name, traces.title, visits, cells, periods, split, asked.delta)
         question = replace(asked, targets=_targets(world, targets, busiest))
         question.check(world)
     if 2 * outside > len(visits):
@@ -191,7 +172,7 @@ def run(
         warn(text)
     with progress_bar("simulating") as report:
         found = compare(world, question, report)
-    told = facts_of_traces(source, visits) | {"where": str(box_of(cells))} | facts(found)
+    told = facts_of_traces(traces, visits) | {"where": str(box_of(cells))} | facts(found)
     written = [] if out is None else write_files(out, found, told)
     if json:
         show_json(_summary(found, visits))
@@ -221,11 +202,12 @@ def _methods(text: str | None) -> tuple[Method, ...]:
     return tuple(method for name in named for method in METHODS if method == name)
 
 
-def _day(text: str) -> date:
+def read_day(field: str, text: str) -> date:
+    """A day, such as 2024-01-31."""
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InputError("start", text, "should be a day, such as 2024-01-31") from None
+        raise InputError(field, text, "should be a day, such as 2024-01-31") from None
 
 
 def _targets(world: World, targets: str | None, busiest: int) -> tuple[int, ...]:

@@ -21,8 +21,10 @@ from crowdveil.traces import (
     read_calls,
     read_foursquare,
     read_geolife,
+    read_gpx,
     read_snap,
     read_table,
+    read_timeline,
     synthetic_visits,
 )
 
@@ -39,6 +41,8 @@ class Format(StrEnum):
     cabspotting = "cabspotting"
     snap = "snap"
     calls = "calls"
+    gpx = "gpx"
+    timeline = "timeline"
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,8 @@ def read_traces(source: Source) -> Visits:
         Format.cabspotting: lambda progress: read_cabspotting(path, **named, progress=progress),
         Format.snap: lambda progress: read_snap(path, zone=zone, progress=progress),
         Format.calls: lambda progress: read_calls(path, source.towers or "", **named, progress=progress),
+        Format.gpx: lambda progress: read_gpx(path, zone=zone, progress=progress),
+        Format.timeline: lambda progress: read_timeline(path, zone=zone, progress=progress),
     }
     with progress_bar(f"reading {path}") as report:
         return readers[source.kind](report)

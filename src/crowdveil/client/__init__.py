@@ -1,10 +1,14 @@
-"""The device SDK: checks a campaign, draws once, keeps a ledger, sends the same value until it is acknowledged."""
+"""The device SDK: checks a campaign, draws once, keeps a ledger, sends the same value until it is acknowledged.
+
+`Operator` is the other end: it runs campaigns.
+"""
 
 from crowdveil.client.caps import Caps
-from crowdveil.client.device import Device, Offer, Settings
+from crowdveil.client.device import Device, NotYet, Offer, Settings
 from crowdveil.client.events import Entry
 from crowdveil.client.ledger import Ledger
 from crowdveil.client.line import Declined, Patience
+from crowdveil.client.operator import Operator
 from crowdveil.client.transport import HttpTransport, Reply, Request, Transport
 from crowdveil.client.whereabouts import Where
 
@@ -15,7 +19,9 @@ __all__ = [
     "Entry",
     "HttpTransport",
     "Ledger",
+    "NotYet",
     "Offer",
+    "Operator",
     "Patience",
     "Reply",
     "Request",

@@ -9,14 +9,14 @@ inflated coordinates make any policy look private.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import isfinite, log
+from math import inf, isfinite, log
 
 import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.certify import Certificate, certify
 from crowdveil.errors import CrowdveilError, InputError, NotPrivateError, Refusal
-from crowdveil.policy.policy import Policy, check_epsilon, check_targets
+from crowdveil.policy.policy import Policy, check_epsilon, check_null_epsilon, check_targets
 from crowdveil.profile.profile import check_delta
 from crowdveil.wire import CampaignInfo
 
@@ -35,11 +35,16 @@ class Caps:
     """Largest distance of a cell to its nearest neighbour: a lone cell among gaps hides among nothing."""
     least_cells: int = 16
     """Fewest cells to be hidden among."""
+    null_epsilon: float = inf
+    """Largest loss ε₀ about having a frequent place at all. Infinite: a campaign may take NULL in the clear, by which
+    the server learns for certain who has a frequent place in the area and who has none."""
 
     def __post_init__(self) -> None:
         for cap in fields(self):
             value = getattr(self, cap.name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not (isfinite(value) and value > 0):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            endless = cap.name == "null_epsilon" and value == inf
+            if not number or not (value > 0 and (isfinite(value) or endless)):
                 raise InputError(cap.name, value, "should be a finite number above 0")
 
 
@@ -50,6 +55,8 @@ class Terms:
     area: Area
     targets: tuple[int, ...]
     epsilon_per_km: float
+    null_epsilon: float | None = None
+    """ε₀; None where NULL is said in the clear."""
 
 
 def check_terms(info: CampaignInfo, caps: Caps) -> Terms:
@@ -59,24 +66,29 @@ def check_terms(info: CampaignInfo, caps: Caps) -> Terms:
         area = Area.from_description(info.area)
         cells = check_targets(list(info.targets), len(area))
         check_delta(info.delta)
+        null_epsilon = None if info.null_epsilon is None else check_null_epsilon(info.null_epsilon)
     except CrowdveilError as error:
         raise Refusal(f"the campaign's announcement makes no sense: {error}") from None
     if epsilon > caps.epsilon_per_km:
         raise Refusal(
             f"the campaign announces ε = {epsilon:.6g} per km; this device accepts at most {caps.epsilon_per_km:.6g}"
         )
+    if (inf if null_epsilon is None else null_epsilon) > caps.null_epsilon:
+        announced = "takes NULL in the clear" if null_epsilon is None else f"announces ε₀ = {null_epsilon:.6g} for NULL"
+        most = f"at most ε₀ = {caps.null_epsilon:.6g} about having a place at all"
+        raise Refusal(f"the campaign {announced}; this device accepts {most}")
     _check_area(area, caps)
-    return Terms(area, cells, epsilon)
+    return Terms(area, cells, epsilon, null_epsilon)
 
 
 def check_policy(policy: Policy, policy_hash: str, terms: Terms) -> Certificate:
-    """Hold a policy against what was announced, then certify it against Definition 1."""
+    """Hold a policy against what was announced, then certify it, its row for NULL included."""
     if policy.hash != policy_hash:
         raise NotPrivateError(
             f"the policy has the hash {policy.hash[:12]}, but {policy_hash[:12]} was announced for everyone; "
             "who is shown another policy can be singled out"
         )
-    for name in ("area", "targets", "epsilon_per_km"):
+    for name in ("area", "targets", "epsilon_per_km", "null_epsilon"):
         announced, found = getattr(terms, name), getattr(policy, name)
         if announced != found:
             raise NotPrivateError(f"the policy is for {name} = {found!r}, but {announced!r} was announced")

@@ -5,7 +5,8 @@
     draw, store                  under the ledger's lock, on the disk before the next line
     PUT report                   the same bytes until a receipt comes
 
-What is sent, how long it is and in which order does not depend on the place, nor on whether there is one. Making the
+What is sent, how long it is and in which order does not depend on the place, nor on whether there is one, but for NULL
+in the clear; where NULL is protected, a device without a place draws a symbol like any other. Making the
 profile and reading the explanation take time that may depend on it, so the seat is asked for on a beat: whole seconds
 after the policy came. From then on only the draw is left, which takes equally long for all places.
 """
@@ -27,7 +28,7 @@ from crowdveil.client.ledger import Ledger, check_lifetime
 from crowdveil.client.line import Declined, Line, Patience
 from crowdveil.client.transport import Transport
 from crowdveil.client.whereabouts import Where, place_to_report
-from crowdveil.client.words import describe_ledger, describe_loss, describe_reply
+from crowdveil.client.words import describe_ledger, describe_loss, describe_null, describe_reply
 from crowdveil.errors import InputError, Refusal
 from crowdveil.place import NULL
 from crowdveil.policy.policy import Policy
@@ -65,6 +66,10 @@ class Offer:
     round: int
 
 
+class NotYet(Refusal):
+    """No round is open at the moment; the same may be asked again."""
+
+
 class Device:
     """Takes part in campaigns for one person, over any transport, within its own caps."""
 
@@ -79,8 +84,14 @@ class Device:
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         today: Callable[[], date] = date.today,
+        read_policy: Callable[[bytes], Policy] = Policy.from_bytes,
+        check: Callable[[Policy, str, Terms], Certificate] = check_policy,
     ) -> None:
-        """Open the device's ledger; `Ledger.create` makes one."""
+        """Open the device's ledger; `Ledger.create` makes one.
+
+        `read_policy` and `check` are there for those who play many devices in one process and see the same policy as
+        often; a device of its own leaves them as they are.
+        """
         self.settings = settings
         self.ledger = Ledger(ledger_path)
         self._line = Line(transport, settings.patience, sleep)
@@ -89,6 +100,8 @@ class Device:
         self._sleep = sleep
         self._monotonic = monotonic
         self._today = today
+        self._read_policy = read_policy
+        self._check = check
 
     def look(self, campaign: str) -> Offer:
         """Fetch what is announced and the policy, and check both; tells the server nothing but an interest."""
@@ -99,9 +112,9 @@ class Device:
         terms = check_terms(info, caps)
         check_lifetime(self.ledger.spent_epsilon_per_km(), terms.epsilon_per_km, caps.lifetime_epsilon_per_km)
         if info.state != "open" or info.round is None or info.policy_hash is None:
-            raise Refusal(f"the campaign is {info.state} and has no open round; ask again later")
-        policy = self._line.policy(campaign, info.round)
-        return Offer(info, terms, policy, check_policy(policy, info.policy_hash, terms), info.round)
+            raise NotYet(f"the campaign is {info.state} and has no open round; ask again later")
+        policy = self._line.policy(campaign, info.round, self._read_policy)
+        return Offer(info, terms, policy, self._check(policy, info.policy_hash, terms), info.round)
 
     def place(self, offer: Offer, where: Where) -> int:
         """The cell to draw from, or NULL; stays on the device."""
@@ -123,6 +136,7 @@ class Device:
         lines = [
             f"Campaign {offer.info.name!r}, round {offer.round + 1} of {offer.info.rounds}, asks for one reply.",
             describe_reply(offer.policy, cell),
+            describe_null(offer.terms.null_epsilon),
             describe_loss(offer.terms.epsilon_per_km, self.ledger.spent_epsilon_per_km()),
             f"Checked on this device: {offer.certificate.explain()}",
             f"Everyone should be shown the same policy: {offer.policy.hash}.",
@@ -193,10 +207,13 @@ class Device:
         return _seat_of(entry)
 
     def _draw(self, offer: Offer, cell: int) -> Entry:
+        protected = offer.policy.null_weights is not None
+
         def once() -> int:
-            # A device without a place rolls the same dice, and throws them away.
-            symbol = draw(offer.policy, max(cell, 0), offer.certificate, self._random_bits)
-            return NULL if cell == NULL else symbol
+            # Where NULL is said in the clear, a device without a place rolls the same dice, and throws them away.
+            place = cell if protected else max(cell, 0)
+            symbol = draw(offer.policy, place, offer.certificate, self._random_bits)
+            return NULL if cell == NULL and not protected else symbol
 
         cap = self.settings.caps.lifetime_epsilon_per_km
         return self.ledger.draw_once(offer.info.campaign, offer.terms.epsilon_per_km, cap, once)

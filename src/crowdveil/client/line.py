@@ -1,4 +1,4 @@
-"""The line to the server: every request a device makes, and how it tries again.
+"""The line to the server: every request a device makes, and how it, or an operator, tries again.
 
 A request is repeated, byte for byte, when no answer came, when the server was busy or failed (429, 5xx), and when what
 answered does not speak this protocol (a portal of a hotel). Waits double, with full jitter, so that a thousand devices
@@ -59,8 +59,11 @@ class Declined(Refusal):
         self.problem = problem
 
 
-class Line:
-    """The requests of one device, over any transport."""
+class Caller:
+    """Asks until there is an answer that can be read, a refusal, or no patience left."""
+
+    advice = ""
+    """What to do when there was no answer."""
 
     def __init__(
         self,
@@ -73,32 +76,8 @@ class Line:
         self._sleep = sleep
         self._dice = SystemRandom()
 
-    def campaign(self, campaign: str) -> CampaignInfo:
-        """What is announced to everyone."""
-        return self._ask(_get(_path(campaign)), CampaignInfo.from_bytes)
-
-    def policy(self, campaign: str, number: int) -> Policy:
-        """The policy of a round."""
-        return self._ask(_get(_path(campaign, f"/rounds/{number}/policy"), POLICY_MEDIA_TYPE), Policy.from_bytes)
-
-    def enrol(self, campaign: str, secret: str, invite: str | None) -> Seat:
-        """A seat, the same one for the same secret."""
-        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
-        request = Request("POST", _path(campaign, "/seats"), {"accept": JSON, "content-type": JSON}, body)
-        return self._ask(request, Seat.from_bytes)
-
-    def report(self, campaign: str, secret: str, upload: Upload) -> Receipt:
-        """Send the one report; as often as it takes, always the same bytes."""
-        headers = {"accept": JSON, "content-type": JSON, "authorization": f"Bearer {secret}"}
-        request = Request("PUT", _path(campaign, "/report"), headers, upload.to_bytes())
-        return self._ask(request, Receipt.from_bytes)
-
-    def status(self, campaign: str, secret: str) -> ParticipantStatus:
-        """How this device stands."""
-        headers = {"accept": JSON, "authorization": f"Bearer {secret}"}
-        return self._ask(Request("GET", _path(campaign, "/status"), headers), ParticipantStatus.from_bytes)
-
-    def _ask(self, request: Request, read: Callable[[bytes], Answer]) -> Answer:
+    def ask(self, request: Request, read: Callable[[bytes], Answer]) -> Answer:
+        """Send a request, again and unchanged where that may help, and read what came back."""
         reason = ""
         for attempt in range(self._patience.attempts):
             asked_s = 0.0
@@ -112,10 +91,39 @@ class Line:
                 reason, asked_s = _busy(reply), _retry_after_s(reply)
             if attempt + 1 < self._patience.attempts:
                 self._sleep(self._patience.wait_s(attempt, asked_s, self._dice.random()))
-        raise NoAnswerError(
-            f"{request.method} {request.path}: {reason} (after {self._patience.attempts} attempts). "
-            "Join again later: what was drawn is kept, and sent unchanged"
-        )
+        tried = f"(after {self._patience.attempts} attempts). {self.advice}"
+        raise NoAnswerError(f"{request.method} {request.path}: {reason} {tried}".rstrip())
+
+
+class Line(Caller):
+    """The requests of one device, over any transport."""
+
+    advice = "Join again later: what was drawn is kept, and sent unchanged"
+
+    def campaign(self, campaign: str) -> CampaignInfo:
+        """What is announced to everyone."""
+        return self.ask(_get(_path(campaign)), CampaignInfo.from_bytes)
+
+    def policy(self, campaign: str, number: int, read: Callable[[bytes], Policy] = Policy.from_bytes) -> Policy:
+        """The policy of a round."""
+        return self.ask(_get(_path(campaign, f"/rounds/{number}/policy"), POLICY_MEDIA_TYPE), read)
+
+    def enrol(self, campaign: str, secret: str, invite: str | None) -> Seat:
+        """A seat, the same one for the same secret."""
+        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
+        request = Request("POST", _path(campaign, "/seats"), {"accept": JSON, "content-type": JSON}, body)
+        return self.ask(request, Seat.from_bytes)
+
+    def report(self, campaign: str, secret: str, upload: Upload) -> Receipt:
+        """Send the one report; as often as it takes, always the same bytes."""
+        headers = {"accept": JSON, "content-type": JSON, "authorization": f"Bearer {secret}"}
+        request = Request("PUT", _path(campaign, "/report"), headers, upload.to_bytes())
+        return self.ask(request, Receipt.from_bytes)
+
+    def status(self, campaign: str, secret: str) -> ParticipantStatus:
+        """How this device stands."""
+        headers = {"accept": JSON, "authorization": f"Bearer {secret}"}
+        return self.ask(Request("GET", _path(campaign, "/status"), headers), ParticipantStatus.from_bytes)
 
 
 def _path(campaign: str, rest: str = "") -> str:

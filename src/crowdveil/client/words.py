@@ -35,7 +35,9 @@ def largest_belief(before: float, epsilon_per_km: float, distance_km: float) -> 
 
 
 def symbol_odds(policy: Policy, cell: int) -> FloatArray:
-    """P(symbol | cell) for every symbol."""
+    """P(symbol | cell) for every symbol; of NULL where the policy has a row for it."""
+    if cell == NULL:
+        return policy.null_table()
     first = policy.weights[cell] / policy.total
     if policy.completion is None:
         return np.asarray(first)
@@ -45,7 +47,7 @@ def symbol_odds(policy: Policy, cell: int) -> FloatArray:
 
 def describe_reply(policy: Policy, cell: int) -> str:
     """The symbols this place is likeliest to send, with their odds."""
-    if cell == NULL:
+    if cell == NULL and policy.null_weights is None:
         return (
             "You have no frequent place in this area, so the reply is NULL. This campaign takes NULL in the clear: "
             "the server learns for certain that you have none."
@@ -54,7 +56,22 @@ def describe_reply(policy: Policy, cell: int) -> str:
     likeliest = np.argsort(-odds, kind="stable")[:MOST_SYMBOLS].tolist()
     named = ", ".join(f"'{policy.symbol_name(symbol)}' {odds[symbol]:.2%}" for symbol in likeliest)
     rest = f", or one of {len(odds) - len(likeliest)} others" if len(odds) > len(likeliest) else ""
+    if cell == NULL:
+        return f"You have no frequent place in this area. One symbol, drawn by dice like anyone's: {named}{rest}."
     return f"One symbol, drawn by dice that your place weights: {named}{rest}."
+
+
+def describe_null(null_epsilon: float | None) -> str:
+    """What the reply can tell about having a frequent place at all."""
+    if null_epsilon is None:
+        return (
+            "Any reply but NULL says for certain that you have a frequent place in this area; NULL, that you have none."
+        )
+    most = percent_up(largest_belief(SUSPICION, null_epsilon, 1.0), 1)
+    return (
+        f"ε₀ = {null_epsilon:.6g} about having a frequent place in this area at all: who held it {SUSPICION:.0%} "
+        f"likely that you have one, or that you have none, holds it at most {most} likely after this reply."
+    )
 
 
 def describe_loss(epsilon_per_km: float, spent_epsilon_per_km: float) -> str:

@@ -19,6 +19,10 @@ ways alternate. A valley gains at most 2|a_k|, so only cells with p_k above some
 Ways between core cells pass over one hill at a time (|K|²n), are closed by Floyd and Warshall on the core alone
 (|K|³), and every other cell enters the core directly (|K|n²). What valleys outside K could still save is below
 (η/D_min)·(length of way); η is set so that this stays below κ D_min / 2.
+
+**With a protected NULL** all of this holds for n + 1 inputs and the metric in which NULL is ε₀ away from every cell and
+no two cells are farther apart than 2ε₀: nothing above uses more of D than the triangle inequality. NULL gets a row, but
+no symbol of its own.
 """
 
 from __future__ import annotations
@@ -50,33 +54,50 @@ def equal_columns(policy: Policy) -> FloatArray:
     return table
 
 
-def informative_completion(area: Area, hit_weights: IntArray, epsilon_per_km: float, bits: int) -> Completion | None:
+def informative_completion(
+    area: Area, hit_weights: IntArray, epsilon_per_km: float, bits: int, null_epsilon: float | None = None
+) -> Completion | None:
     """Refine `other` for given weights of `hit`; see the module's text for the construction and its proof.
 
-    None where p has left nothing to tell any cells apart by.
+    With `null_epsilon` the last weight is that of NULL. None where p has left nothing to tell any cells apart by.
     """
-    least_apart = check_informative(area, epsilon_per_km, bits)
+    least_apart = check_informative(area, epsilon_per_km, bits, null_epsilon)
     n = len(area)
     log_rest = np.log(((1 << bits) - hit_weights).astype(np.float64)) - bits * np.log(2.0)
     direct = epsilon_per_km * (1 - KEPT_BACK) * area.distances_km(np.arange(n))
+    if null_epsilon is not None:
+        direct = _with_hub(direct, null_epsilon * (1 - KEPT_BACK))
     direct -= np.abs(log_rest[:, None] - log_rest[None, :])
     np.maximum(direct, 0.0, out=direct)
     row = _classes(direct)
     first = np.unique(row, return_index=True)[1]
-    if len(first) == 1:
+    cells = first[first < n]
+    if len(cells) == 1:
         return None
-    away = _closure(direct, log_rest, least_apart)[np.ix_(first, first)]
+    away = _closure(direct, log_rest, least_apart)[np.ix_(first, cells)]
     chances = np.exp(-away / 2)
     chances /= chances.sum(axis=1, keepdims=True)
-    return Completion(tuple(first.tolist()), row, round_private(chances, UNIFORM_SHARE, bits))
+    null_row = None if null_epsilon is None else int(row[-1])
+    return Completion(tuple(cells.tolist()), row[:n], round_private(chances, UNIFORM_SHARE, bits), null_row)
 
 
-def check_informative(area: Area, epsilon_per_km: float, bits: int) -> float:
-    """Refuse areas too large, and weights too coarse, to be refined; return the least D of two cells."""
+def _with_hub(apart: FloatArray, null_apart: float) -> FloatArray:
+    """Distances of all cells and, last, of NULL, which makes a short cut of 2 ε₀ between any two cells."""
+    n = len(apart)
+    joined = np.full((n + 1, n + 1), null_apart)
+    joined[:n, :n] = np.minimum(apart, 2 * null_apart)
+    joined[n, n] = 0.0
+    return joined
+
+
+def check_informative(area: Area, epsilon_per_km: float, bits: int, null_epsilon: float | None = None) -> float:
+    """Refuse areas too large, and weights too coarse, to be refined; return the least D of two inputs."""
     n = len(area)
     if n > LARGEST_AREA:
         raise InputError("completion", "informative", f"needs an n x n table, at most {LARGEST_AREA} cells; here {n:,}")
     least_apart = epsilon_per_km * area.nearest_neighbour_km
+    if null_epsilon is not None:
+        least_apart = min(least_apart, null_epsilon)
     if np.ldexp(UNIFORM_SHARE / n, bits) * KEPT_BACK * least_apart < 8:
         raise InputError("bits", bits, "too few for an informative completion of this area; use 53")
     return least_apart

@@ -17,6 +17,7 @@ import numpy as np
 from crowdveil.area import Area, Points
 from crowdveil.arrays import FloatArray
 from crowdveil.policy.closure import LEAST_SCORE, ClosureMap, Pieces
+from crowdveil.policy.hub import HubClosure, NullInput
 from crowdveil.policy.relaxation import Relaxation
 from crowdveil.policy.scale import score_of
 from crowdveil.policy.single import shift_to_quota
@@ -44,7 +45,7 @@ class Optimum:
     """Real-valued optimum with its certificate of optimality."""
 
     log_hit: FloatArray
-    """log p_l"""
+    """log p_l; with a protected NULL, its log p_0 comes last."""
     scores: FloatArray
     """The targets' chances on the Laplace scale."""
     value: float
@@ -61,26 +62,41 @@ def solve(
     epsilon_per_km: float,
     beta: float,
     progress: Callable[[int, int], None] | None = None,
+    null: NullInput | None = None,
 ) -> Optimum:
-    """Maximise Σ_T π_t p_t over all private p with Σ π p = β."""
+    """Maximise Σ_T π_t p_t over all private p with Σ π p = β; a protected NULL is one more input, with its share."""
     # Private at a smaller ε is private at ε; where even neighbours may differ by e^60, more buys nothing.
     epsilon_per_km = min(epsilon_per_km, LARGEST_LOSS / area.nearest_neighbour_km)
     # A target nobody is at earns nothing, and raising it costs: it is left to what privacy gives it. If nobody is at
     # any, the value is 0 whatever is done, and equal scores keep the policy as sharp as privacy allows.
     seeds = tuple(t for t in targets if prior[t] > 0) or targets
-    closure = ClosureMap(area, seeds, epsilon_per_km)
-    gain = prior[list(seeds)]
+    closure, inputs = _with_null(area, prior, seeds, epsilon_per_km, null)
+    gain = inputs[list(seeds)]
     easy = len(seeds) == 1 or not gain.any()
-    start = np.zeros(len(seeds)) if easy else _coarse_scores(area, prior, seeds, epsilon_per_km, beta)
-    scores, pieces = shift_to_quota(closure, prior, beta, start)
+    start = np.zeros(len(seeds)) if easy else _coarse_scores(area, prior, seeds, epsilon_per_km, beta, null)
+    scores, pieces = shift_to_quota(closure, inputs, beta, start)
     if easy:  # with one target the closure is the optimum
-        value = _value(prior, gain, seeds, pieces)
+        value = _value(inputs, gain, seeds, pieces)
         return _optimum(pieces, scores, value, value, gain, beta, 1)
-    return _Search(closure, prior, gain, beta, scores, pieces).run(progress)
+    return _Search(closure, inputs, gain, beta, scores, pieces).run(progress)
+
+
+def _with_null(
+    area: Area, prior: FloatArray, targets: tuple[int, ...], epsilon_per_km: float, null: NullInput | None
+) -> tuple[ClosureMap, FloatArray]:
+    """The closure and the prior of all inputs: the cells, and NULL if it is one."""
+    if null is None:
+        return ClosureMap(area, targets, epsilon_per_km), prior
+    return HubClosure(area, targets, epsilon_per_km, min(null.epsilon, LARGEST_LOSS)), null.inputs(prior)
 
 
 def _coarse_scores(
-    area: Area, prior: FloatArray, targets: tuple[int, ...], epsilon_per_km: float, beta: float
+    area: Area,
+    prior: FloatArray,
+    targets: tuple[int, ...],
+    epsilon_per_km: float,
+    beta: float,
+    null: NullInput | None,
 ) -> FloatArray:
     """Where to start: the optimum of a coarser area, in which the people of a block live at one of its cells."""
     if len(area) <= COARSE_CELLS:
@@ -95,7 +111,7 @@ def _coarse_scores(
     coarse[middle] = np.add.reduceat(people[blocks.order], starts[:-1])
     coarse[list(targets)] += prior[list(targets)]
     positions = tuple(np.searchsorted(chosen, targets).tolist())
-    return solve(Points(area.xy_m[chosen]), coarse[chosen], positions, epsilon_per_km, beta).scores
+    return solve(Points(area.xy_m[chosen]), coarse[chosen], positions, epsilon_per_km, beta, null=null).scores
 
 
 def _value(prior: FloatArray, gain: FloatArray, targets: tuple[int, ...], pieces: Pieces) -> float:

@@ -9,6 +9,13 @@ symbol: who drew `other` draws a second time, with weights of its own that again
 
     P(c | l) = weights[l, -1] / 2^B · completion.weights[completion.row[l], c] / 2^B.
 
+A policy may take "no frequent place" as one more input, NULL, with a row of weights of its own and a privacy level
+ε₀ = `null_epsilon` that holds between NULL and every cell:
+
+    e^{-ε₀} ≤ P(s | NULL) / P(s | l) ≤ e^{ε₀}        for every cell l and every symbol s.
+
+Without that row, who has no place says so in the clear, outside of the policy.
+
 The value is frozen. Its canonical form is `canonical_bytes`: a header of sorted JSON (text and whole numbers only;
 reals as the 16 hex digits of their IEEE double) followed by the weights, most significant byte first. The hash is the
 SHA-256 of that, so every language can compute it. A policy travels as JSON or as that form compressed.
@@ -61,6 +68,8 @@ class Completion:
     """Which row of `weights` each true cell uses, shape (n,). Cells that must not be told apart share one."""
     weights: IntArray
     """Whole numbers, shape (rows, symbols); each row sums to 2^bits."""
+    null_row: int | None = None
+    """Which row of `weights` a phone without a place uses, where the policy has a row for NULL."""
 
     def __repr__(self) -> str:
         return f"Completion({len(self.cells)} symbols, {len(self.weights)} different rows)"
@@ -84,9 +93,13 @@ class Policy:
     value: float = 0.0
     """Share of the selected who really are at a target, Σ_T π_t p_t / β, under the prior it was made for."""
     beta: float = 0.0
-    """Chance that a user is selected, Σ π_l p_l, under the prior it was made for."""
+    """Chance that a user who sends a symbol is selected, Σ π_l p_l, under the prior it was made for."""
     provenance: Mapping[str, str | int] = field(default_factory=dict)
     """How it was made: inputs, solver, versions, and the proven gap to the optimum."""
+    null_epsilon: float | None = None
+    """ε₀: largest loss between NULL and any cell. None: NULL is said in the clear, an unbounded loss."""
+    null_weights: IntArray | None = None
+    """Whole numbers, one for each symbol, summing to 2^bits: what a phone without a frequent place sends."""
 
     def __post_init__(self) -> None:
         n = len(self.area)
@@ -102,6 +115,7 @@ class Policy:
         selecting = as_cells("selecting", list(self.selecting), len(self.symbols))
         if len(set(selecting.tolist())) != len(self.selecting) or not 0 < len(selecting) < len(self.symbols):
             raise InputError("selecting", self.selecting, "should be some, not all, of the symbols' numbers")
+        self._check_null()
         if self.completion is not None:
             object.__setattr__(self, "completion", self._check_completion(self.completion, n))
         for name in ("value", "beta"):
@@ -113,6 +127,19 @@ class Policy:
                 raise InputError(f"provenance[{key!r}]", entry, "should be text or a whole number")
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
 
+    def _check_null(self) -> None:
+        if (self.null_epsilon is None) != (self.null_weights is None):
+            given = "null_weights" if self.null_epsilon is None else "null_epsilon"
+            raise InputError(given, getattr(self, given), "null_epsilon and null_weights go together, or neither")
+        if self.null_epsilon is None or self.null_weights is None:
+            return
+        object.__setattr__(self, "null_epsilon", check_null_epsilon(self.null_epsilon))
+        row = as_array("null_weights", self.null_weights, "should be whole numbers")
+        if row.ndim != 1:
+            raise InputError("null_weights", f"shape {row.shape}", "should be one whole number for each symbol")
+        checked = _check_weights("null_weights", row[None, :], None, len(self.symbols), self.bits)
+        object.__setattr__(self, "null_weights", frozen(checked[0]))
+
     def _check_completion(self, completion: Completion, n: int) -> Completion:
         cells = tuple(as_cells("completion.cells", list(completion.cells), n).tolist())
         if len(set(cells)) != len(cells) or len(cells) < 2:
@@ -123,7 +150,11 @@ class Policy:
         row = as_cells("completion.row", completion.row, len(weights))
         if row.shape != (n,):
             raise InputError("completion.row", row.shape, f"should have one entry for each of {n} cells")
-        return Completion(cells, frozen(row), weights)
+        if (completion.null_row is None) != (self.null_weights is None):
+            raise InputError("completion.null_row", completion.null_row, "belongs to a row for NULL, and a row to it")
+        if completion.null_row is not None:
+            as_cells("completion.null_row", [completion.null_row], len(weights))
+        return Completion(cells, frozen(row), weights, completion.null_row)
 
     # --- what it says -----------------------------------------------------------------------------------
 
@@ -133,7 +164,9 @@ class Policy:
     def __repr__(self) -> str:
         targets = f"{len(self.targets)} target{'s' * (len(self.targets) > 1)}"
         shares = f"ε={self.epsilon_per_km:.4g}/km, β={self.beta:.2%}, value={self.value:.2%}"
-        return f"Policy({len(self):,} cells, {targets}, {self.symbol_count:,} symbols, {shares}, hash {self.hash[:12]})"
+        null = "" if self.null_epsilon is None else f", NULL at ε₀={self.null_epsilon:.4g}"
+        symbols = f"{self.symbol_count:,} symbols"
+        return f"Policy({len(self):,} cells, {targets}, {symbols}, {shares}{null}, hash {self.hash[:12]})"
 
     @property
     def total(self) -> int:
@@ -171,10 +204,38 @@ class Policy:
         second = self.completion.weights[self.completion.row] / self.total
         return np.hstack([first[:, :-1], first[:, -1:] * second])
 
-    def value_under(self, prior: ArrayLike | None) -> float:
-        """Σ_T π_t p_t / Σ π_l p_l for some prior (0 where nobody is ever selected)."""
-        pi = check_prior(prior, len(self))
-        selected = float(pi @ self.hit)
+    def inputs(self) -> tuple[IntArray, IntArray | None]:
+        """Weights of every input, and which row of the completion each uses: the cells, then NULL if it has a row."""
+        row = None if self.completion is None else self.completion.row
+        if self.null_weights is None:
+            return self.weights, row
+        if self.completion is not None:
+            row = np.array([*self.completion.row, self.completion.null_row], dtype=np.int64)
+        return np.vstack([self.weights, self.null_weights]), row
+
+    def null_table(self) -> FloatArray:
+        """P(symbol | NULL) as floats, shape (symbol_count,); only where the policy has a row for NULL."""
+        if self.null_weights is None:
+            raise InputError("null_weights", None, "this policy has no row for NULL, which is said in the clear")
+        first: FloatArray = self.null_weights / self.total
+        if self.completion is None:
+            return first
+        return np.concatenate(
+            [first[:-1], first[-1] * (self.completion.weights[self.completion.null_row] / self.total)]
+        )
+
+    @property
+    def null_hit(self) -> float:
+        """Chance that a phone without a place is selected, p_0; 0 where it says so in the clear."""
+        return 0.0 if self.null_weights is None else int(self.null_weights[list(self.selecting)].sum()) / self.total
+
+    def value_under(self, prior: ArrayLike | None, null_share: float = 0.0) -> float:
+        """Σ_T π_t p_t / Σ π_l p_l for some prior (0 where nobody is ever selected).
+
+        With a share ν of people without a place it is (1-ν) Σ_T π_t p_t / ( (1-ν) Σ π_l p_l + ν p_0 ).
+        """
+        pi = (1 - check_null_share(null_share)) * check_prior(prior, len(self))
+        selected = float(pi @ self.hit) + null_share * self.null_hit
         return float(pi[list(self.targets)] @ self.hit[list(self.targets)]) / selected if selected else 0.0
 
     # --- canonical form and hash ------------------------------------------------------------------------
@@ -205,12 +266,17 @@ class Policy:
         for name in _REALS:
             header[name] = struct.pack(">d", getattr(self, name)).hex()
         parts = [self.weights[:, :-1]]
+        if self.null_epsilon is not None and self.null_weights is not None:
+            header["null_epsilon"] = struct.pack(">d", self.null_epsilon).hex()
+            parts.append(self.null_weights[None, :-1])
         if self.completion is not None:
             header["completion"] = {
                 "cells": list(self.completion.cells),
                 "row": self.completion.row.tolist(),
                 "rows": len(self.completion.weights),
             }
+            if self.completion.null_row is not None:
+                header["completion"]["null_row"] = self.completion.null_row
             parts.append(self.completion.weights[:, :-1])
         text = canonical_json(header).encode()
         return struct.pack(">Q", len(text)) + text + b"".join(pack(part, self.bits) for part in parts)
@@ -258,12 +324,17 @@ class Policy:
             "area": self.area.describe(),
             "weights": listed(self.weights),
         }
+        if self.null_weights is not None:
+            document["null_epsilon"] = self.null_epsilon
+            document["null_weights"] = listed(self.null_weights[None, :])[0]
         if self.completion is not None:
             document["completion"] = {
                 "cells": list(self.completion.cells),
                 "row": self.completion.row.tolist(),
                 "weights": listed(self.completion.weights),
             }
+            if self.completion.null_row is not None:
+                document["completion"]["null_row"] = self.completion.null_row
         return json.dumps(document, allow_nan=False)
 
     @staticmethod
@@ -308,13 +379,29 @@ class Policy:
 
 def check_epsilon(epsilon_per_km: float) -> float:
     """Refuse a privacy level that is not a positive finite number."""
+    return _positive("epsilon_per_km", epsilon_per_km, "should be a finite number above 0, such as ln 4 = 1.386")
+
+
+def check_null_epsilon(null_epsilon: float) -> float:
+    """Refuse an ε₀ that is not a positive finite number; the clear form is None, not infinity."""
+    return _positive("null_epsilon", null_epsilon, "should be a finite number above 0, such as ln 16 = 2.773, or None")
+
+
+def check_null_share(null_share: float) -> float:
+    """Refuse a share of people without a place that is not one."""
+    if not (isinstance(null_share, int | float | np.floating) and 0 <= null_share <= 1):
+        raise InputError("null_share", null_share, "should be a share from 0 to 1")
+    return float(null_share)
+
+
+def _positive(name: str, value: float, expected: str) -> float:
     try:
-        epsilon = float(epsilon_per_km)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
-        epsilon = float("nan")
-    if not (np.isfinite(epsilon) and epsilon > 0):
-        raise InputError("epsilon_per_km", epsilon_per_km, "should be a finite number above 0, such as ln 4 = 1.386")
-    return epsilon
+        number = float("nan")
+    if not (np.isfinite(number) and number > 0):
+        raise InputError(name, value, expected)
+    return number
 
 
 def check_targets(targets: ArrayLike, n: int) -> tuple[int, ...]:
@@ -352,7 +439,7 @@ def check_prior(prior: ArrayLike | None, n: int) -> FloatArray:
 
 _REALS = ("epsilon_per_km", "value", "beta")
 _FIELDS = {"format", "version", "hash", "area", "bits", "targets", "symbols", "selecting", "weights"}
-_FIELDS |= {*_REALS, "completion", "provenance"}
+_FIELDS |= {*_REALS, "completion", "provenance", "null_epsilon", "null_weights"}
 
 
 def _check_weights(name: str, weights: ArrayLike, n: int | None, symbols: int, bits: int) -> IntArray:
@@ -391,8 +478,14 @@ def _from_canonical(canonical: bytes) -> Policy:
         n = len(Area.from_description(header["area"]))
         weights, data = unpack(data, n, len(header["symbols"]) - 1, bits)
         header["weights"] = listed(weights)
+        if "null_weights" in header:
+            raise FileFormatError("policy: null_weights do not stand in the header")
+        if "null_epsilon" in header:
+            (header["null_epsilon"],) = struct.unpack(">d", bytes.fromhex(header["null_epsilon"]))
+            weights, data = unpack(data, 1, len(header["symbols"]) - 1, bits)
+            header["null_weights"] = listed(weights)[0]
         if "completion" in header:
-            rows = whole_number("completion.rows", header["completion"]["rows"], 1, n)
+            rows = whole_number("completion.rows", header["completion"]["rows"], 1, n + ("null_epsilon" in header))
             weights, data = unpack(data, rows, len(header["completion"]["cells"]) - 1, bits)
             header["completion"]["weights"] = listed(weights)
     except (KeyError, TypeError, ValueError, struct.error) as error:
@@ -420,8 +513,14 @@ def _from_document(document: dict[str, Any]) -> Policy:
             refined = document["completion"]
             cells = tuple(whole_numbers("completion.cells", refined["cells"], width=1).tolist())
             row = whole_numbers("completion.row", refined["row"], width=1)
-            completion = Completion(cells, row, read_weights(refined["weights"], len(cells), bits))
-        for name in _REALS:
+            null_row = refined.get("null_row")
+            if null_row is not None:
+                whole_number("completion.null_row", null_row, 0, len(refined["weights"]) - 1)
+            completion = Completion(cells, row, read_weights(refined["weights"], len(cells), bits), null_row)
+        null_weights = None
+        if "null_weights" in document:
+            null_weights = read_weights([document["null_weights"]], len(symbols), bits)[0]
+        for name in (*_REALS, *(["null_epsilon"] if "null_epsilon" in document else [])):
             if isinstance(document[name], bool) or not isinstance(document[name], int | float):
                 raise InputError(name, document[name], "should be a number")
         return Policy(
@@ -436,6 +535,8 @@ def _from_document(document: dict[str, Any]) -> Policy:
             value=float(document["value"]),
             beta=float(document["beta"]),
             provenance=document["provenance"],
+            null_epsilon=document.get("null_epsilon"),
+            null_weights=null_weights,
         )
     except KeyError as error:
         raise FileFormatError(f"policy: the field {error} is missing") from None

@@ -4,7 +4,8 @@
 
 Each piece is a lower bound of p_l for every x, so the program relaxes the true one and its value is an upper bound.
 Within a trust region most cells can lie on one piece only and are summed into the quota's row; cells that follow one
-target are summed into a convex function of its chance; only the others get a variable of their own.
+target are summed into a convex function of its chance; only the others get a variable of their own. Cells that were
+only ever carried over the hub (hub.py) all have the same pieces, but for the factor π_l, and share one variable.
 
 The solver's dual variables are weights of the pieces (of each cell, summing to 1); any such weights give *one* linear
 inequality that all feasible x satisfy,
@@ -71,7 +72,7 @@ class Relaxation:
     def propose(self, scores: FloatArray, radius: float) -> Proposal | None:
         """Solve within `radius` of given scores; None if the solver gives up."""
         local = _Local(self, scores, radius)
-        while len(local.own) > MOST_OWN_CELLS and radius > LEAST_CUT_RADIUS:
+        while local.own_owners > MOST_OWN_CELLS and radius > LEAST_CUT_RADIUS:
             radius /= 2
             local = _Local(self, scores, radius)
         solution = local.master().solve()
@@ -121,6 +122,20 @@ class _Local:
         self.fixed = np.flatnonzero(same_piece)
         self.grouped = np.flatnonzero(same_target & ~same_piece)
         self.own = np.flatnonzero(~same_target & ~same_piece)
+        self._join_equal_cells()
+
+    def _join_equal_cells(self) -> None:
+        """`owner`: the variable of each own cell; `first`: the first cell of each variable."""
+        code = self.target[:, self.own] * (int(self.via.max()) + 1) + self.via[:, self.own]
+        self.code = np.where(self.alive[:, self.own], code, -1)
+        over_hub = ((self.code < 0) | (self.via[:, self.own] >= self.via.shape[1])).all(axis=0)
+        alone = np.flatnonzero(~over_hub)
+        _, first, group = np.unique(self.code[:, over_hub], axis=1, return_index=True, return_inverse=True)
+        self.first = np.concatenate([alone, np.flatnonzero(over_hub)[first]])
+        self.owner = np.empty(len(self.own), dtype=np.int64)
+        self.owner[alone] = np.arange(len(alone))
+        self.owner[over_hub] = len(alone) + group.ravel()
+        self.own_owners = len(self.first)
 
     def master(self) -> Master:
         """The program; owners are the targets' groups and then the own cells."""
@@ -136,7 +151,7 @@ class _Local:
             upper=self.upper,
             fixed_per_w=np.bincount(self.target[picked], self.per_w[picked], self.targets).astype(np.float64),
             quota=SCALE - float(self.offset[picked].sum()),
-            owners=self.targets + len(self.own),
+            owners=self.targets + self.own_owners,
             rows=self.rows,
         )
 
@@ -161,16 +176,22 @@ class _Local:
         return (group, group, offsets[new], slopes[new]), at
 
     def _own_rows(self) -> tuple[tuple[IntArray, IntArray, FloatArray, FloatArray], IntArray]:
-        """One row for each different live piece of an own cell."""
-        code = self.target[:, self.own] * self.target.shape[1] + self.via[:, self.own]
-        code = np.where(self.alive[:, self.own], code, -1)
+        """One row for each different live piece of a variable, summed over its cells."""
+        code = self.code[:, self.first]
         order = np.argsort(code, axis=0, kind="stable")
         ordered = np.take_along_axis(code, order, axis=0)
         first = ordered >= 0
         first[1:] &= ordered[1:] != ordered[:-1]
         position, own = np.nonzero(first)
-        at, cells = order[position, own], self.own[own]
-        return (self.targets + own, self.target[at, cells], self.offset[at, cells], self.per_w[at, cells]), at
+        at, cells = order[position, own], self.own[self.first[own]]
+        offset, per_w = (self._summed(table)[at, own] for table in (self.offset, self.per_w))
+        return (self.targets + own, self.target[at, cells], offset, per_w), at
+
+    def _summed(self, table: FloatArray) -> FloatArray:
+        """Of the cells of each variable."""
+        if self.own_owners == len(self.own):
+            return table[:, self.own[self.first]]
+        return np.array([np.bincount(self.owner, row, self.own_owners) for row in table[:, self.own]])
 
     def scores_of(self, w: FloatArray) -> FloatArray:
         """The solution on the Laplace scale; far from 1/2 that scale is exactly logarithmic."""
@@ -199,13 +220,13 @@ class _Local:
     def _shares(self, weights: FloatArray) -> FloatArray:
         """θ: for each cell the shares, summing to 1, of its rounds' pieces."""
         rounds, n = self.target.shape
-        table = np.zeros((self.targets + len(self.own), rounds))
+        table = np.zeros((self.targets + self.own_owners, rounds))
         np.add.at(table, (self.rows.owner, self.row_round), weights)
         table[table.sum(axis=1) <= 0, -1] = 1.0
         table /= table.sum(axis=1, keepdims=True)
         shares = np.zeros((rounds, n))
         shares[self.best[self.fixed], self.fixed] = 1.0
-        shares[:, self.own] = table[self.targets :].T
+        shares[:, self.own] = table[self.targets :][self.owner].T
         for r in range(rounds):
             np.add.at(shares, (self.group_round[r], self.grouped), table[self.group_target, r])
         return shares

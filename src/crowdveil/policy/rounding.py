@@ -10,6 +10,8 @@ still hold as long as  δ (1 + e^D) ≤ m · min(β, 1-β) · (e^D - 1),  that i
 
     δ ≤ m · min(β, 1-β) · tanh(D_min / 2),        D_min = ε · least distance of any two cells.
 
+A protected NULL is one more row, mixed with the same constant, at the distance ε₀ from every cell: D_min is then the
+lesser of the two.
 So m follows in closed form. Σ π p' = Σ π p = β stays, and the value only falls from V to (1-m) V + m Σ_T π_t.
 This is a proof for real arithmetic plus an error estimate; the certificate (certify/) checks the result exactly.
 """
@@ -41,6 +43,7 @@ def mix_share(
     largest: float = 0.0,
     score: float = 0.0,
     advantage: float = 0.0,
+    null_epsilon: float | None = None,
 ) -> float:
     """The share m of the constant that makes rounding to `bits` bits safe.
 
@@ -48,9 +51,17 @@ def mix_share(
     optimum is better by than selecting at random, of which a share m is given up.
     """
     delta = 2.0**-bits + FLOAT_ERROR * largest * (1 + max(0.0, score))
-    room = min(beta, 1 - beta) * float(np.tanh(epsilon_per_km * area.nearest_neighbour_km / 2))
+    least_loss = epsilon_per_km * area.nearest_neighbour_km
+    if null_epsilon is not None and null_epsilon < least_loss:
+        least_loss = null_epsilon
+    room = min(beta, 1 - beta) * float(np.tanh(least_loss / 2))
     share = max(LEAST_MIX, delta / room if room > 0 else np.inf)
     if share > LARGEST_MIX or share * advantage > MOST_GIVEN_UP:
+        if least_loss == null_epsilon:
+            what = (
+                f"is out of reach of {bits}-bit weights at β = {beta:.4g}: rounding would cost too much; use a larger"
+            )
+            raise InputError("null_epsilon", null_epsilon, f"{what} one, or more bits (up to {MAX_BITS})")
         what = f"is out of reach of {bits}-bit weights at ε = {epsilon_per_km:.4g} per km over cells as near as"
         what += f" {area.nearest_neighbour_km * 1000:.0f} m: rounding would cost too much; use larger cells"
         raise InputError("beta", beta, f"{what}, more bits (up to {MAX_BITS}), or a β farther from 0 and 1")

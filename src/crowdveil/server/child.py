@@ -77,7 +77,7 @@ class Child:
                 self._on_line(line)
             code = await self._process.wait()
             if not self._stopping:
-                log().error("child-ended", extra={"module": self._module, "code": code})
+                log().error("child-ended", extra={"program": self._module, "code": code})
                 await asyncio.sleep(RESTART_S)
 
 

@@ -36,6 +36,7 @@ from crowdveil.store import (
     claim_round,
     close_round,
     closed_rounds,
+    get_campaign,
     list_campaigns,
     open_round,
     open_store,
@@ -86,9 +87,13 @@ class Conductor:
                 happened += self._advance(campaign, now)
             except StoreError:
                 raise
-            except CrowdveilError as error:
+            except Exception as error:  # whatever it is: a process that ends here would hold up all campaigns
+                found = get_campaign(self._store, campaign.id)
+                if found is not None and found.state != campaign.state:
+                    continue  # closed or finished meanwhile: the next look sees that, and has other work to do
                 self._not_before[campaign.id] = monotonic() + TRY_AGAIN_S
-                happened.append(Happening("campaign-failed", campaign.id, reason=str(error)))
+                reason = str(error) if isinstance(error, CrowdveilError) else f"{type(error).__name__}: {error}"
+                happened.append(Happening("campaign-failed", campaign.id, reason=reason))
         return happened
 
     def _advance(self, campaign: Campaign, now: int) -> Iterator[Happening]:

@@ -8,6 +8,7 @@ to come back, and none of it is stored.
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,10 @@ from crowdveil.store import NoSeat, Outcome, Report, Request, Seat, Store, add_r
 from crowdveil.wire import Upload
 
 KNOWN_SEATS = 100_000
-"""Seats remembered from enrolment to report; they never change, so remembering them is safe."""
+"""Seats remembered from enrolment to report, when most devices are done; they never change, so that is safe."""
+
+SEARCH_AFTER = 20_000
+"""New objects after which Python searches for garbage, instead of 700: those of about a hundred requests."""
 
 
 class Sent(NamedTuple):
@@ -66,9 +70,18 @@ class Desk:
         self._thread = ThreadPoolExecutor(1, "desk")
         self._worker: asyncio.Task[None] | None = None
         self._closing = False
+        self._thresholds = gc.get_threshold()
 
     def start(self) -> None:
-        """Begin to write."""
+        """Begin to write.
+
+        Requests that wait for the disk look to Python like garbage that piles up: it would search them every few
+        reports, and all that is loaded every thousand, while nobody is answered. So what is loaded by now is left
+        out, and the searches are made rare.
+        """
+        self._thresholds = gc.get_threshold()
+        gc.freeze()
+        gc.set_threshold(SEARCH_AFTER, *self._thresholds[1:])
         self._worker = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
@@ -78,6 +91,8 @@ class Desk:
         if self._worker is not None:
             await self._worker
         self._thread.shutdown()
+        gc.set_threshold(*self._thresholds)
+        gc.unfreeze()
 
     async def enrol(self, request: Request) -> Seat | NoSeat:
         """A seat, on disk."""
@@ -144,7 +159,9 @@ class Desk:
         answers = enrol_many(self._store, requests)
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(answer, Seat):
-                self._remember(request.campaign, request.secret_hash, answer.participant)
+                self._seats[request.campaign, request.secret_hash] = answer.participant
+        while len(self._seats) > KNOWN_SEATS:
+            self._seats.popitem(last=False)
         return answers
 
     def _write_reports(self, jobs: list[Job]) -> list[Filed]:
@@ -155,6 +172,8 @@ class Desk:
             for one, number, digest in zip(sent, who, [one.upload.digest for one in sent], strict=True)
         ]
         outcomes = add_reports(self._store, reports)
+        for one in sent:
+            self._seats.pop((one.campaign, one.secret_hash), None)
         return [Filed(outcome, number) for outcome, number in zip(outcomes, who, strict=True)]
 
     def _participants(self, sent: list[Sent]) -> list[int]:
@@ -165,12 +184,6 @@ class Desk:
                 unknown.setdefault(campaign, []).append(secret_hash)
         for campaign, hashes in unknown.items():
             for secret_hash, seat in seats_of(self._store, campaign, hashes).items():
-                self._remember(campaign, secret_hash, seat.participant)
                 found[campaign, secret_hash] = seat.participant
         numbers = [found[one.campaign, one.secret_hash] for one in sent]
         return [-1 if number is None else number for number in numbers]
-
-    def _remember(self, campaign: str, secret_hash: str, participant: int) -> None:
-        self._seats[campaign, secret_hash] = participant
-        if len(self._seats) > KNOWN_SEATS:
-            self._seats.popitem(last=False)

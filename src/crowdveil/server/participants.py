@@ -9,13 +9,17 @@ from crowdveil.server.desk import Sent
 from crowdveil.server.refusals import refuse
 from crowdveil.server.requests import (
     BEARER,
+    CAMPAIGN,
     Bearer,
     CampaignPath,
     ServicesOf,
+    bearer,
     body_of,
+    campaign_of,
     problems,
     read,
     send,
+    services_of,
     stranger,
 )
 from crowdveil.server.services import Services
@@ -24,6 +28,8 @@ from crowdveil.store import Request as SeatRequest
 from crowdveil.wire import PROTOCOL, Enrolment, ParticipantStatus, Receipt, Seat, Upload, secret_digest
 
 routes = APIRouter(prefix="/v1/campaigns", tags=["participants"])
+# Everyone takes a seat and reports, so these two read the request themselves: FastAPI's dependencies and parameters
+# would cost as much as the rest of it.
 
 NO_SEAT: dict[NoSeat, str] = {
     "not-found": "there is no such campaign, or it has not started",
@@ -34,13 +40,14 @@ NO_SEAT: dict[NoSeat, str] = {
 @routes.post(
     "/{campaign}/seats",
     response_model=Seat,
-    openapi_extra=body_of(Enrolment),
+    openapi_extra={**CAMPAIGN, **body_of(Enrolment)},
     responses=problems(
         "malformed", "not-found", "wrong-state", "no-seat", "bad-invite", "paused", "unsupported-media-type"
     ),
 )
-async def take_seat(campaign: CampaignPath, request: Request, services: ServicesOf) -> Response:
+async def take_seat(request: Request) -> Response:
     """A seat in the open round; for a secret that has one, that one again."""
+    services, campaign = await services_of(request), campaign_of(request)
     asked = await read(request, Enrolment)
     invite = None if asked.invite is None else secret_digest(asked.invite)
     found = await services.desk.enrol(SeatRequest(campaign, asked.secret_digest, invite))
@@ -62,7 +69,7 @@ async def take_seat(campaign: CampaignPath, request: Request, services: Services
 @routes.put(
     "/{campaign}/report",
     response_model=Receipt,
-    openapi_extra={**body_of(Upload), **BEARER},
+    openapi_extra={**CAMPAIGN, **body_of(Upload), **BEARER},
     responses=problems(
         "malformed",
         "unauthorized",
@@ -77,9 +84,12 @@ async def take_seat(campaign: CampaignPath, request: Request, services: Services
         "unsupported-media-type",
     ),
 )
-async def report(campaign: CampaignPath, request: Request, secret_hash: Bearer, services: ServicesOf) -> Response:
+async def report(request: Request) -> Response:
     """Store one report for good. The same one again gets the same receipt; another one is refused."""
+    services, campaign, secret_hash = await services_of(request), campaign_of(request), await bearer(request)
     upload = await read(request, Upload)
+    if upload.symbol_number is None and not await run_in_threadpool(services.takes_null, campaign):
+        raise refuse("wrong-symbol", "this campaign protects NULL: draw a symbol from the policy's row for it")
     filed = await services.desk.file(Sent(campaign, secret_hash, upload))
     if filed.outcome == "accepted" or filed.outcome == "repeated":
         return send(Receipt.of(campaign, filed.participant, upload))

@@ -9,12 +9,10 @@ from dataclasses import replace
 
 from threadpoolctl import threadpool_limits
 
-from crowdveil.campaign import Plan, begin, next_policy, quota
+from crowdveil.campaign import Plan, RoundOpened, advance, begin, expected_coverage, first_worth, next_policy
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.planning import plan_of
-from crowdveil.policy.optimal import optimal_policy
-from crowdveil.policy.policy import check_prior
 from crowdveil.server.child import Child, lines_from_parent, tell
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.wire import PROTOCOL, NewCampaign, Preview, PreviewPoint
@@ -67,15 +65,15 @@ class Previews:
 def preview(new: NewCampaign) -> Preview:
     """Solve the first round, certify it, and draw the curves against ε and α around the point that was chosen."""
     plan = plan_of(new, new.seed or 0)
-    prior = check_prior(plan.start, len(plan.area))
-    policy = next_policy(begin(plan))
+    state = begin(plan)
+    policy = next_policy(state)
     return Preview(
         protocol=PROTOCOL,
         cells=len(plan.area),
         people_wanted=plan.wanted,
         beta=min(1.0, policy.beta),
-        expected_coverage=_share(policy.value_under(prior)),
-        by_chance=_share(float(prior[list(plan.targets)].sum())),
+        expected_coverage=_share(expected_coverage(advance(state, RoundOpened(policy)))),
+        by_chance=_share(float(state.prior[list(plan.targets)].sum() * (1 - state.null_share))),
         hit_probability=tuple(policy.hit.tolist()),
         private_from_epsilon_per_km=certify(policy).smallest_epsilon_per_km,
         by_epsilon=_curve(plan, lambda one, factor: replace(one, epsilon_per_km=one.epsilon_per_km * factor)),
@@ -92,22 +90,13 @@ def _curve(plan: Plan, change: Callable[[Plan, float], Plan]) -> tuple[PreviewPo
     for factor in FACTORS:
         try:
             one = change(plan, factor)
-            worth = _worth(one)
+            worth = first_worth(one)
         except InputError:  # an ε beyond what can be certified
             continue
         points[one.epsilon_per_km, one.wanted] = PreviewPoint(
             epsilon_per_km=one.epsilon_per_km, wanted=one.wanted, expected_coverage=_share(worth)
         )
     return tuple(points.values())
-
-
-def _worth(plan: Plan) -> float:
-    """The completion does not change the value, so that the plain one will do."""
-    beta = quota(begin(plan))
-    policy = optimal_policy(
-        plan.area, plan.start, plan.targets, epsilon_per_km=plan.epsilon_per_km, beta=beta, completion="equal"
-    )
-    return policy.value_under(plan.start)
 
 
 def _share(value: float) -> float:
@@ -125,6 +114,8 @@ def main() -> None:
                 answer = {"error": {"field": error.field, "value": error.shown, "expected": error.expected}}
             except CrowdveilError as error:
                 answer = {"error": {"field": "plan", "value": "", "expected": str(error)}}
+            except Exception as error:  # who asked would wait for a process that has ended
+                answer = {"error": {"field": "plan", "value": "", "expected": f"cannot be computed ({error!r})"}}
             tell(json.dumps(answer).encode())
 
 

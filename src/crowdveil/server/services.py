@@ -33,6 +33,7 @@ class Services:
     """Tells the conductor that something has changed."""
     clock: Callable[[], float] = time
     _announced: dict[str, tuple[float, bytes]] = field(default_factory=dict)
+    _takes_null: dict[str, bool] = field(default_factory=dict)
     _policies: OrderedDict[tuple[str, int], tuple[bytes, str]] = field(default_factory=OrderedDict)
 
     def announcement(self, campaign: str) -> bytes | None:
@@ -60,6 +61,15 @@ class Services:
             if len(self._policies) > KEPT_POLICIES:
                 self._policies.popitem(last=False)
         return kept
+
+    def takes_null(self, campaign: str) -> bool:
+        """Whether devices may say NULL in the clear: not where the campaign protects it."""
+        if campaign not in self._takes_null:
+            found = get_campaign(self.store, campaign)
+            if found is None:
+                return True
+            self._takes_null[campaign] = read_plan(found.plan).null_epsilon is None
+        return self._takes_null[campaign]
 
     def _announce(self, campaign: Campaign) -> CampaignInfo:
         plan = read_plan(campaign.plan)

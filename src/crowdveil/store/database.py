@@ -59,9 +59,12 @@ class Store:
         self._engine.dispose()
 
     def ping(self) -> None:
-        """Raise StoreError unless the database answers and can be written to."""
-        with self._translated(), self._engine.connect() as connection:
-            connection.execute(text("UPDATE alembic_version SET version_num = version_num"))  # never committed
+        """Raise StoreError unless the database answers and can be written to.
+
+        Commits, though it changes nothing: a full disk is noticed when something is written to it, and not before.
+        """
+        with self.writing() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -171,7 +174,8 @@ def _write_ahead(cursor: Any) -> None:
             cursor.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or monotonic() > give_up:
+            # The low byte: SQLITE_BUSY_RECOVERY, while another one tidies up after a crash, is a kind of SQLITE_BUSY.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > give_up:
                 raise
             sleep(0.01)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, Insert, Select, bindparam, func, select
 
 from crowdveil.errors import InputError
 from crowdveil.store import schema
 from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store, parts
+from crowdveil.store.lists import each, insert_rows
 
 _people = schema.participants
 
@@ -121,20 +123,34 @@ def _enrol(connection: Connection, campaign: str, requests: list[Request]) -> li
             following += 1
         answers.append(answer)
     if rows:
-        connection.execute(insert(_people), rows)
+        connection.execute(_insert(connection.dialect.name), {"rows": rows})
     return answers
 
 
 def _seats(connection: Connection, campaign: str, secret_hashes: Sequence[str]) -> dict[str, Seat]:
+    asked = {"campaign": campaign, "secrets": list(secret_hashes)}
+    found = connection.execute(_seats_by_secret(connection.dialect.name), asked)
+    return {secret: Seat(*seat) for secret, *seat in found if seat[0] is not None}
+
+
+@cache
+def _seats_by_secret(dialect: str) -> Select[Any]:
     rounds = schema.rounds.c
-    published = select(rounds.number, rounds.policy_hash).where(rounds.campaign == campaign)
-    hashes = dict(connection.execute(published).all())
-    mine = select(_people.c.secret_hash, _people.c.number, _people.c.round).where(_people.c.campaign == campaign)
-    return {
-        secret: Seat(number, seated, hashes[seated])
-        for part in parts(secret_hashes)
-        for secret, number, seated in connection.execute(mine.where(_people.c.secret_hash.in_(part)))
-    }
+    secret = each(dialect, _people.c.secret_hash.type, "secrets")
+    campaign = bindparam("campaign", type_=_people.c.campaign.type)
+    seat = (_people.c.secret_hash == secret) & (_people.c.campaign == campaign)
+    policy = seat & (rounds.campaign == _people.c.campaign) & (rounds.number == _people.c.round)
+    return select(
+        secret,
+        select(_people.c.number).where(seat).scalar_subquery(),
+        select(_people.c.round).where(seat).scalar_subquery(),
+        select(rounds.policy_hash).where(policy).scalar_subquery(),
+    )
+
+
+@cache
+def _insert(dialect: str) -> Insert:
+    return insert_rows(dialect, _people, ["campaign", "number", "secret_hash", "invite_hash", "round"])
 
 
 def _unused_invites(connection: Connection, campaign: str, requests: list[Request]) -> set[str]:

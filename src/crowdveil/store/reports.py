@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, bindparam, func, select
+from sqlalchemy.sql.dml import ReturningInsert
 
 from crowdveil.arrays import IntArray
 from crowdveil.selection import Reports
 from crowdveil.store import schema
-from crowdveil.store.database import Store, parts
+from crowdveil.store.database import Store
+from crowdveil.store.lists import each, insert_rows
 
 _reports, _people, _rounds = schema.reports, schema.participants, schema.rounds
 
@@ -67,7 +70,7 @@ def add_reports(store: Store, reports: Sequence[Report]) -> list[Outcome]:
         for campaign in sorted(places):
             mine = [reports[place] for place in places[campaign]]
             seats = _seats(connection, campaign, mine)
-            found = _add(store, connection, campaign, mine, seats)
+            found = _add(connection, campaign, mine, seats)
             for place, outcome in zip(places[campaign], found, strict=True):
                 outcomes[place] = outcome
                 seat = seats.rows.get(reports[place].participant)
@@ -95,6 +98,39 @@ def reports_of(store: Store, campaign: str) -> Reports:
     return Reports(rows.participant[sent], rows.round[sent], rows.symbol[sent])
 
 
+class _Statements(NamedTuple):
+    """What is asked of a database for every commit, made once."""
+
+    lock: Select[Any]
+    """The open round, which stays open until this transaction ends: whoever closes it counts what is added here."""
+    seats: Select[Any]
+    insert: ReturningInsert[Any]
+    """Adds what is not there yet, and says what it added."""
+
+
+@cache
+def _statements(dialect: str) -> _Statements:
+    campaign = bindparam("campaign", type_=_rounds.c.campaign.type)
+    state = select(schema.campaigns.c.state).where(schema.campaigns.c.id == campaign).scalar_subquery()
+    current = select(_rounds.c.number, state.label("state")).where(
+        _rounds.c.campaign == campaign, _rounds.c.state == "open"
+    )
+    number = each(dialect, _people.c.number.type, "numbers")
+    seat = (_people.c.campaign == campaign) & (_people.c.number == number)
+    policy = seat & (_rounds.c.campaign == _people.c.campaign) & (_rounds.c.number == _people.c.round)
+    sent = (_reports.c.campaign == campaign) & (_reports.c.participant == number)
+    seats = select(
+        number,
+        select(_people.c.round).where(seat).scalar_subquery(),
+        select(_rounds.c.policy_hash).where(policy).scalar_subquery(),
+        select(_rounds.c.symbols).where(policy).scalar_subquery(),
+        select(_reports.c.digest).where(sent).scalar_subquery(),
+    )
+    new = insert_rows(dialect, _reports, ["campaign", "participant", "round", "symbol", "digest"])
+    once = new.on_conflict_do_nothing(index_elements=["campaign", "participant"])
+    return _Statements(current.with_for_update(read=True), seats, once.returning(_reports.c.participant))
+
+
 class _Seat(NamedTuple):
     """A participant's seat, and the digest of the report that is there, if any."""
 
@@ -113,23 +149,15 @@ class _Seats(NamedTuple):
 
 
 def _seats(connection: Connection, campaign: str, reports: list[Report]) -> _Seats:
-    # FOR SHARE: the round stays open until this transaction ends, so whoever closes it counts what is added here.
-    lock = select(_rounds.c.number).where(_rounds.c.campaign == campaign, _rounds.c.state == "open")
-    open_round = connection.execute(lock.with_for_update(read=True)).scalar()
-    state = connection.execute(select(schema.campaigns.c.state).where(schema.campaigns.c.id == campaign)).scalar()
-    published = select(_rounds.c.number, _rounds.c.policy_hash, _rounds.c.symbols).where(_rounds.c.campaign == campaign)
-    policies = {number: (policy_hash, symbols) for number, policy_hash, symbols in connection.execute(published)}
-    people = select(_people.c.number, _people.c.round).where(_people.c.campaign == campaign)
-    sent = select(_reports.c.participant, _reports.c.digest).where(_reports.c.campaign == campaign)
-    rows = {}
-    for part in parts(sorted({one.participant for one in reports})):
-        digests = dict(connection.execute(sent.where(_reports.c.participant.in_(part))).all())
-        for number, seated in connection.execute(people.where(_people.c.number.in_(part))):
-            rows[number] = _Seat(seated, *policies[seated], digests.get(number))
-    return _Seats(open_round, state == "paused", rows)
+    ask = _statements(connection.dialect.name)
+    current = connection.execute(ask.lock, {"campaign": campaign}).first()
+    numbers = sorted({one.participant for one in reports})
+    found = connection.execute(ask.seats, {"campaign": campaign, "numbers": numbers})
+    rows = {number: _Seat(*seat) for number, *seat in found if seat[0] is not None}
+    return _Seats(None, False, rows) if current is None else _Seats(current.number, current.state == "paused", rows)
 
 
-def _add(store: Store, connection: Connection, campaign: str, reports: list[Report], seats: _Seats) -> list[Outcome]:
+def _add(connection: Connection, campaign: str, reports: list[Report], seats: _Seats) -> list[Outcome]:
     stored = {number: row.digest for number, row in seats.rows.items() if row.digest is not None}
     outcomes: list[Outcome] = []
     new: dict[int, Report] = {}
@@ -142,7 +170,7 @@ def _add(store: Store, connection: Connection, campaign: str, reports: list[Repo
             new[one.participant] = one
             stored[one.participant] = one.digest
         outcomes.append(outcome)
-    lost = _insert(store, connection, campaign, new)
+    lost = _insert(connection, campaign, new)
     if lost:  # another process was faster with the same participant: its report stays
         now = _seats(connection, campaign, lost).rows
         for place, one in enumerate(reports):
@@ -167,7 +195,7 @@ def _judge(one: Report, seats: _Seats) -> Outcome:
     return "paused" if seats.paused else "accepted"
 
 
-def _insert(store: Store, connection: Connection, campaign: str, new: dict[int, Report]) -> list[Report]:
+def _insert(connection: Connection, campaign: str, new: dict[int, Report]) -> list[Report]:
     """Insert, and return those whose participant had a report by then."""
     if not new:
         return []
@@ -175,8 +203,7 @@ def _insert(store: Store, connection: Connection, campaign: str, new: dict[int, 
         {"campaign": campaign, "participant": number, "round": one.round, "symbol": one.symbol, "digest": one.digest}
         for number, one in sorted(new.items())  # everyone in the same order: nobody waits in a circle
     ]
-    once = store.insert(_reports).on_conflict_do_nothing(index_elements=["campaign", "participant"])
-    inserted = set(connection.execute(once.returning(_reports.c.participant), rows).scalars())
+    inserted = set(connection.execute(_statements(connection.dialect.name).insert, {"rows": rows}).scalars())
     return [one for number, one in new.items() if number not in inserted]
 
 

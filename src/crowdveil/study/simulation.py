@@ -205,7 +205,8 @@ def play(
     for group in np.split(users, borders):
         policy, certificate = _next(state)
         state = advance(state, RoundOpened(policy))
-        there = group[places[group] != NULL]
+        # Where NULL is protected, who has no place sends a symbol like anyone.
+        there = group[places[group] != NULL] if plan.null_epsilon is None else group
         symbols = draw_many(policy, places[there], certificate, draws)
         rows.append((there, symbols))
         state = advance(state, RoundClosed(count_symbols(policy, symbols, len(group) - len(there))))
@@ -230,7 +231,7 @@ _RUN: dict[Method, Callable[[_Turn], Outcome]] = {
 
 def _next(state: State) -> tuple[Policy, Certificate]:
     """The next policy, certified; first ones are the same for every seed, so they are made once."""
-    if state.closed or state.plan.start is not None:
+    if state.closed or state.plan.start is not None or state.plan.null_epsilon is not None:
         policy = next_policy(state)
         return policy, certify(policy)
     plan = state.plan

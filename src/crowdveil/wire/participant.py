@@ -17,6 +17,7 @@ whether selected or not; it must not be compressed on its way.
 from __future__ import annotations
 
 import hashlib
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -125,7 +126,7 @@ class Upload(Message):
         """The symbol; None for NULL."""
         return None if self.symbol == NULL_SYMBOL else int(self.symbol)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical form: what the receipt repeats."""
         return hashlib.sha256(self.to_bytes()).hexdigest()

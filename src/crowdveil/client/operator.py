@@ -1,0 +1,99 @@
+"""The operator's side of the line: every request that runs a campaign, over the same transport as a device's."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Literal
+from urllib.parse import quote
+
+from crowdveil.area.area import canonical_json
+from crowdveil.client.line import JSON, Caller, Patience
+from crowdveil.client.transport import Request, Transport
+from crowdveil.errors import InputError
+from crowdveil.wire import (
+    PROTOCOL,
+    AuditRecord,
+    CampaignList,
+    CampaignView,
+    InviteRequest,
+    Invites,
+    Message,
+    NewCampaign,
+    Preview,
+    StateChange,
+)
+
+CSV = "text/csv"
+HASTY = Patience(attempts=4, first_wait_s=0.25, longest_wait_s=4.0)
+"""Somebody sits and waits: who is not there is told about soon."""
+
+
+class Operator(Caller):
+    """Runs campaigns on a server; what the server declines is raised in its own words."""
+
+    advice = "Is the server running, and is this its address?"
+
+    def __init__(
+        self,
+        transport: Transport,
+        token: str,
+        *,
+        patience: Patience = HASTY,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        super().__init__(transport, patience, sleep)
+        if not (token.isascii() and token.isprintable() and token.strip() == token != ""):
+            raise InputError("token", "...", "should be the text that `crowdveil serve` printed, and nothing else")
+        self._token = token
+
+    def campaigns(self) -> CampaignList:
+        """All campaigns, the oldest first."""
+        return self.ask(self._request("GET", "/campaigns"), CampaignList.from_bytes)
+
+    def create(self, campaign: str, new: NewCampaign) -> CampaignView:
+        """Make a draft; the same one again changes nothing."""
+        return self.ask(self._request("PUT", _path(campaign), new), CampaignView.from_bytes)
+
+    def view(self, campaign: str) -> CampaignView:
+        """How a campaign stands."""
+        return self.ask(self._request("GET", _path(campaign)), CampaignView.from_bytes)
+
+    def set_state(self, campaign: str, state: Literal["open", "paused", "closed"]) -> CampaignView:
+        """Start (or go on after a pause), pause or close a campaign."""
+        change = StateChange(protocol=PROTOCOL, state=state)
+        return self.ask(self._request("PUT", _path(campaign, "/state"), change), CampaignView.from_bytes)
+
+    def invites(self, campaign: str, count: int) -> tuple[str, ...]:
+        """New invites; the server cannot show them again."""
+        wanted = InviteRequest.from_bytes(canonical_json({"protocol": PROTOCOL, "count": count}).encode())
+        return self.ask(self._request("POST", _path(campaign, "/invites"), wanted), Invites.from_bytes).invites
+
+    def preview(self, new: NewCampaign) -> Preview:
+        """What a campaign promises; nothing is kept."""
+        return self.ask(self._request("POST", "/preview", new), Preview.from_bytes)
+
+    def selection_csv(self, campaign: str) -> str:
+        """Who was selected, best first, as CSV with the columns of `SelectionRow`."""
+        return self.ask(self._request("GET", _path(campaign, "/selection"), accept=CSV), _text)
+
+    def record(self, campaign: str) -> AuditRecord:
+        """All from which the selection can be repeated."""
+        return self.ask(self._request("GET", _path(campaign, "/record")), AuditRecord.from_bytes)
+
+    def _request(self, method: str, path: str, message: Message | None = None, accept: str = JSON) -> Request:
+        headers = {"accept": accept, "authorization": f"Bearer {self._token}"}
+        if message is None:
+            return Request(method, f"/v1/operator{path}", headers)
+        return Request(method, f"/v1/operator{path}", {**headers, "content-type": JSON}, message.to_bytes())
+
+
+def _path(campaign: str, rest: str = "") -> str:
+    return f"/campaigns/{quote(campaign, safe='')}{rest}"
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InputError("body", body[:40], "should be CSV in UTF-8") from None

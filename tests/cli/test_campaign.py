@@ -1,0 +1,208 @@
+"""`crowdveil campaign` against a real server: from the preview to the audit, and one line for whatever goes wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from crowdveil.cli.local_server import LocalServer
+from crowdveil.wire import AuditRecord, NewCampaign
+from tests.cli.helpers import PLAN, Run, campaign_name, refused
+
+
+def test_a_draft_is_made_shown_and_listed_with_its_plan(run: Run, service: LocalServer, area: Path) -> None:
+    made = run("campaign", "create", "draft-1", *PLAN, "--area", area, "--name", "Noise", "--deadline", "12h", "--json")
+    assert made.exit_code == 0, made.stderr
+    plan = json.loads(made.stdout)["plan"]
+    assert (plan["name"], plan["deadline_s"], plan["wanted"], plan["targets"]) == ("Noise", 43_200, 3, [12])
+    assert "state: draft" in run("campaign", "status", "draft-1").stdout
+    assert re.search(r"^draft-1 +draft ", run("campaign", "list").stdout, re.MULTILINE)
+    listed = json.loads(run("campaign", "list", "--json").stdout)["campaigns"]
+    assert "draft-1" in [one["campaign"] for one in listed]
+    again = run("campaign", "create", "draft-1", *PLAN, "--area", area, "--name", "Noise", "--deadline", "12h")
+    assert again.exit_code == 0
+    assert "crowdveil campaign start draft-1" in again.stderr
+
+
+def test_a_plan_can_be_a_file(run: Run, service: LocalServer, area: Path) -> None:
+    made = run("campaign", "create", "from-options", *PLAN, "--area", area, "--name", "Noise", "--json")
+    plan = json.loads(made.stdout)["plan"]
+    Path("plan.json").write_text(json.dumps(plan))
+    again = run("campaign", "create", "from-file", "--plan", "plan.json", "--json")
+    assert again.exit_code == 0, again.stderr
+    assert NewCampaign.model_validate(json.loads(again.stdout)["plan"]) == NewCampaign.model_validate(plan)
+    refused(run("campaign", "create", "both", "--plan", "plan.json", "--users", "3"), "users = '3'", "--plan")
+    Path("plan.json").write_text(json.dumps({**plan, "users": "many"}))
+    refused(run("campaign", "create", "wrong", "--plan", "plan.json"), "users = 'many'")
+    Path("plan.json").write_text("[1, 2]")
+    refused(run("campaign", "create", "none", "--plan", "plan.json"), "plan.json", "JSON object")
+    refused(run("campaign", "create", "none", "--plan", "area.json"), "area.json", "has no area")
+
+
+def test_a_preview_says_what_is_promised_and_what_else_would_be(run: Run, service: LocalServer, area: Path) -> None:
+    shown = run("campaign", "preview", *PLAN, "--area", area, "--picture", "map.png")
+    assert shown.exit_code == 0, shown.stderr
+    for said in ("cells: 25", "wanted: 3", "private from ε = ", "by chance: 4.00%", "ε per km  wanted"):
+        assert said in shown.stdout
+    assert Path("map.png").read_bytes().startswith(b"\x89PNG")
+    run("campaign", "create", "previewed", *PLAN, "--area", area)
+    assert run("campaign", "preview", "previewed").stdout == shown.stdout
+    points = json.loads(run("campaign", "preview", "previewed", "--json").stdout)["by_epsilon"]
+    coverage = [point["expected_coverage"] for point in sorted(points, key=lambda point: point["epsilon_per_km"])]
+    assert coverage == sorted(coverage)
+    both = run("campaign", "preview", "previewed", *PLAN, "--area", area)
+    refused(both, "campaign = 'previewed'", "name either its ID or a plan")
+    refused(run("campaign", "preview"), "--area is missing")
+
+
+def test_a_whole_campaign_is_followed_exported_and_audited(run: Run, campaign: str) -> None:
+    joined = run("crowd", campaign, "--devices", "26", "--concurrency", "4")
+    assert joined.exit_code == 0, joined.stderr
+    assert "acknowledged: 24, of which " in joined.stdout
+    assert "found no seat: 2" in joined.stdout
+    watched = run("campaign", "status", campaign, "--watch", "--every", "0.1")
+    assert "state: finished" in watched.stdout
+    assert "reports: 24 in 2 of 2 rounds" in watched.stdout
+    selected = json.loads(run("campaign", "status", campaign, "--json").stdout)["selected"]
+    exported = run("campaign", "export", campaign, "--out", "selection.csv")
+    assert exported.exit_code == 0, exported.stderr
+    with Path("selection.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == selected
+    audited = run("campaign", "audit", campaign, "--out", "record.json")
+    assert audited.exit_code == 0, audited.stdout
+    assert f"Campaign {campaign} is reproduced." in audited.stdout
+    record = AuditRecord.from_bytes(Path("record.json").read_bytes())
+    assert [str(who) for who in record.selection.participants] == [row["participant"] for row in rows]
+
+
+def test_a_saved_record_is_audited_without_a_server_and_a_forged_one_found_out(
+    run: Run, campaign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("crowd", campaign, "--devices", "24", "--concurrency", "4")
+    run("campaign", "status", campaign, "--watch", "--every", "0.1")
+    assert run("campaign", "audit", campaign, "--out", "record.json").exit_code == 0
+    monkeypatch.delenv("CROWDVEIL_TOKEN")
+    monkeypatch.setenv("CROWDVEIL_SERVER", "http://127.0.0.1:1")
+    kept = run("campaign", "audit", "--record", "record.json", "--json")
+    assert kept.exit_code == 0
+    assert json.loads(kept.stdout)["reproduced"] is True
+    record = json.loads(Path("record.json").read_text())
+    record["rounds"][0]["nulls"] += 1
+    Path("record.json").write_text(json.dumps(record))
+    forged = run("campaign", "audit", "--record", "record.json")
+    assert forged.exit_code == 1
+    assert "counted   FAILURE" in forged.stdout
+    assert "NOT reproduced" in forged.stderr
+    Path("record.json").write_text("{}")
+    refused(run("campaign", "audit", "--record", "record.json"), "record.json", "no record")
+    refused(run("campaign", "audit"), "--record is missing")
+    refused(run("campaign", "audit", campaign, "--record", "record.json"), "either")
+    refused(run("campaign", "audit", campaign), "--token is missing", "CROWDVEIL_TOKEN")
+
+
+def test_a_campaign_is_paused_goes_on_and_is_ended_early(run: Run, campaign: str) -> None:
+    assert "state: paused" in run("campaign", "pause", campaign).stdout
+    assert "state: open" in run("campaign", "start", campaign).stdout
+    closed = run("campaign", "close", campaign)
+    assert closed.exit_code == 0, closed.stderr
+    assert "state: finished" in run("campaign", "status", campaign, "--watch", "--every", "0.1").stdout
+    assert run("campaign", "audit", campaign).exit_code == 0
+    refused(run("campaign", "start", campaign), "wrong-state")
+
+
+def test_invites_are_written_for_their_owner_alone_and_let_devices_in(
+    run: Run, service: LocalServer, area: Path, request: pytest.FixtureRequest
+) -> None:
+    name = campaign_name(request.node.name)
+    run("campaign", "create", name, *PLAN, "--area", area, "--enrolment", "invite")
+    made = run("campaign", "invites", name, "--count", "24", "--out", "invites.txt")
+    assert made.exit_code == 0, made.stderr
+    assert len(set(Path("invites.txt").read_text().split())) == 24
+    assert os.stat("invites.txt").st_mode & 0o077 == 0
+    run("campaign", "start", name)
+    refused(run("crowd", name, "--devices", "25", "--invites", "invites.txt"), "invites", "one for each of 25")
+    joined = run("crowd", name, "--devices", "24", "--invites", "invites.txt")
+    assert "acknowledged: 24" in joined.stdout
+    for count, said in (("0", "count = 0"), ("many", "count = 'many'")):
+        refused(run("campaign", "invites", name, "--count", count, "--out", "invites.txt"), said)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--area", "nowhere.json"], ("nowhere.json", "No such file")),
+        (["--targets", "99"], ("targets",)),
+        (["--targets", "0:0"], ("in no cell",)),
+        (["--users", "many"], ("users = 'many'", "whole number")),
+        (["--users", "0"], ("users = 0", "greater than or equal to 1")),
+        (["--wanted", "25"], ("wanted = 25", "24")),
+        (["--share", "0.5"], ("--wanted is missing", "not by both")),
+        (["--epsilon-per-km", "four"], ("epsilon_per_km = 'four'", "ln4")),
+        (["--epsilon-per-km", "nan"], ("epsilon_per_km = nan", "finite")),
+        (["--epsilon-per-km", "-1"], ("epsilon_per_km = -1.0",)),
+        (["--null-epsilon", "x"], ("null_epsilon = 'x'", "ln4")),
+        (["--delta", "nan"], ("delta = nan", "finite")),
+        (["--delta", "2"], ("delta = 2.0",)),
+        (["--confidence", "1"], ("confidence = 1.0",)),
+        (["--rounds", "25"], ("rounds = 25",)),
+        (["--round-size", "20"], ("round_size = 20",)),
+        (["--deadline", "soon"], ("deadline = 'soon'", "12h")),
+        (["--deadline", "0s"], ("deadline_s = 0",)),
+        (["--seed", "-1"], ("seed = -1",)),
+        (["--rule", "best"], ("--rule", "'best'")),
+        (["--prior", "nowhere.csv"], ("nowhere.csv",)),
+        (["--name", "two\nlines"], ("name",)),
+        (["--offer", ""], ("offer",)),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused_with_its_field(
+    run: Run, service: LocalServer, area: Path, options: list[str], said: tuple[str, ...]
+) -> None:
+    refused(run("campaign", "create", "never", "--area", area, *PLAN, *options), *said)
+
+
+def test_what_a_draft_needs_is_named(run: Run, service: LocalServer, area: Path) -> None:
+    refused(run("campaign", "create", "never"), "--area is missing", "--plan")
+    refused(run("campaign", "create", "never", "--users", "3", "--wanted", "1"), "--area is missing")
+    refused(run("campaign", "create", "never", "--area", area, "--wanted", "1"), "--users is missing")
+    few = ["--area", area, "--users", "30", "--wanted", "2"]
+    refused(run("campaign", "create", "never", *few), "--targets is missing")
+    refused(run("campaign", "create", "never", *few, "--targets", "3"), "--offer is missing")
+    refused(run("campaign", "create", "No Name", *few, "--targets", "3", "--offer", "x"), "campaign", "No Name")
+
+
+def test_the_servers_refusals_are_one_line(run: Run, service: LocalServer, area: Path) -> None:
+    refused(run("campaign", "status", "nowhere"), "not-found")
+    run("campaign", "create", "early", "--area", area, *PLAN)
+    refused(run("campaign", "export", "early", "--out", "s.csv"), "wrong-state")
+    refused(run("campaign", "audit", "early"), "wrong-state")
+    refused(run("campaign", "export", "early", "--out", "s.txt"), "out = 's.txt'", ".csv")
+    refused(run("campaign", "create", "early", "--area", area, *PLAN, "--seed", "3"), "the server refused")
+    refused(run("campaign", "status", "early", "--watch", "--every", "0"), "every = 0.0")
+
+
+def test_tokens_come_from_the_variable_or_a_file_and_wrong_ones_are_refused(
+    run: Run, service: LocalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CROWDVEIL_TOKEN", "another")
+    refused(run("campaign", "list"), "unauthorized")
+    assert run("campaign", "list", "--token-file", service.token_file).exit_code == 0
+    assert run("campaign", "list", "--token", service.token).exit_code == 0
+    Path("empty").write_text("\n")
+    refused(run("campaign", "list", "--token-file", "empty"), "empty", "token")
+    refused(run("campaign", "list", "--token-file", "nowhere"), "nowhere", "No such file")
+    monkeypatch.delenv("CROWDVEIL_TOKEN")
+    refused(run("campaign", "list"), "--token is missing", "CROWDVEIL_TOKEN", "--token-file")
+
+
+def test_a_server_that_is_not_there_is_told_about(run: Run) -> None:
+    refused(
+        run("campaign", "list", "--token", "x", "--server", "http://127.0.0.1:1"), "no answer", "Is the server running"
+    )
+    refused(run("campaign", "list", "--token", "x", "--server", "http://example.org"), "url", "https://")

@@ -1,0 +1,158 @@
+"""`crowdveil serve`: a token once, data that stay, one line for what cannot be, and an end when told."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from crowdveil.cli.local_server import local_server
+from crowdveil.client import Declined, HttpTransport, Operator
+from crowdveil.errors import CrowdveilError, NoAnswerError
+from crowdveil.store import open_store, operators
+from crowdveil.wire import secret_digest
+from tests.cli.helpers import Run, refused
+
+TOKEN = re.compile(r"shown this once: (\S{40,})$", re.MULTILINE)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What servers were started with; none really is."""
+    calls: list[dict[str, Any]] = []
+
+    def stand_in(url: str, host: str, port: int, settings: object, *, ready: Any) -> None:
+        calls.append({"url": url, "host": host, "port": port, "settings": settings})
+        ready(f"http://{host}:{port}")
+
+    monkeypatch.setattr("crowdveil.server.run.serve", stand_in)
+    return calls
+
+
+def token_hash(database: Path) -> str:
+    with open_store(f"sqlite:///{database}") as store:
+        return operators(store)["operator"]
+
+
+def test_the_token_is_printed_once_and_only_its_hash_is_kept(run: Run, started: list[dict[str, Any]]) -> None:
+    first = run("serve")
+    assert first.exit_code == 0, first.stderr
+    (token,) = TOKEN.findall(first.stdout)
+    assert f"export CROWDVEIL_TOKEN={token}" in first.stdout
+    database = Path("crowdveil-data/crowdveil.sqlite").resolve()
+    assert token_hash(database) == secret_digest(token)
+    assert token.encode() not in database.read_bytes()
+    again = run("serve")
+    assert token not in again.stdout
+    assert not TOKEN.search(again.stdout)
+    assert "Listening at http://127.0.0.1:8765" in again.stdout
+    assert started[0]["url"] == f"sqlite:///{database}"
+
+
+def test_a_new_token_replaces_the_old_one(run: Run, started: list[dict[str, Any]]) -> None:
+    (old,) = TOKEN.findall(run("serve", "--data", "here").stdout)
+    (new,) = TOKEN.findall(run("serve", "--data", "here", "--new-token").stdout)
+    assert new != old
+    assert token_hash(Path("here/crowdveil.sqlite").resolve()) == secret_digest(new)
+
+
+def test_a_token_can_go_to_a_file_that_its_owner_alone_reads(run: Run, started: list[dict[str, Any]]) -> None:
+    Path("token").write_text("old")
+    os.chmod("token", 0o644)
+    first = run("serve", "--token-file", "token")
+    token = Path("token").read_text().strip()
+    assert token not in first.stdout
+    assert os.stat("token").st_mode & 0o777 == 0o600
+    again = run("serve", "--token-file", "token")
+    assert Path("token").read_text().strip() == token
+    assert "--new-token replaces it" in again.stderr
+    refused(run("serve", "--new-token", "--token-file", "nowhere/token"), "nowhere/token", "--new-token")
+
+
+def test_other_machines_are_warned_of(run: Run, started: list[dict[str, Any]]) -> None:
+    assert "WARNING" not in run("serve", "--host", "localhost").stderr
+    loud = run("serve", "--host", "0.0.0.0", "--port", "0")
+    assert "WARNING: 0.0.0.0 can be reached from other machines" in loud.stderr
+    assert "TLS" in loud.stderr
+    assert started[-1]["host"] == "0.0.0.0"
+
+
+def test_what_cannot_be_is_one_line_and_nothing_is_made(run: Run, started: list[dict[str, Any]]) -> None:
+    with closing(socket.socket()) as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        refused(run("serve", "--port", port), f"port = '127.0.0.1:{port}'", "in use", "choose another")
+    refused(run("serve", "--port", "99999"), "port = 99999", "65535")
+    refused(run("serve", "--port", "http"), "port = 'http'")
+    refused(run("serve", "--host", "192.0.2.1"), "192.0.2.1")
+    refused(run("serve", "--host", "no such host"), "host = 'no such host'")
+    assert not Path("crowdveil-data").exists()
+    Path("file").write_text("")
+    refused(run("serve", "--data", "file"), "data = 'file'", "is a file")
+    Path("locked").symlink_to("/proc")
+    refused(run("serve", "--data", "locked"), "data = 'locked'", "cannot be written")
+    refused(run("serve", "--database", "mysql://here/x"), "mysql://here/x", "sqlite:///")
+    refused(run("serve", "--database", "sqlite:///nowhere/x.sqlite"), "nowhere")
+    refused(run("serve", "--requests-per-minute", "0"), "requests_per_minute = 0")
+    Path("broken").mkdir()
+    Path("broken/crowdveil.sqlite").write_bytes(b"no database at all, and long enough to be taken for one" * 90)
+    refused(run("serve", "--data", "broken"), "crowdveil.sqlite")
+    assert not started
+
+
+def test_a_real_server_stops_when_told_and_its_data_stay(tmp_path: Path) -> None:
+    tokens = []
+    for _ in range(2):
+        with local_server(tmp_path) as server, HttpTransport(server.url) as transport:
+            assert Operator(transport, server.token).campaigns().campaigns == ()
+            tokens.append(server.token)
+            if len(tokens) == 2:
+                with pytest.raises(Declined, match="unauthorized"):
+                    Operator(transport, tokens[0], sleep=lambda _: None).campaigns()
+        with HttpTransport(server.url) as transport, pytest.raises(NoAnswerError):
+            Operator(transport, server.token, sleep=lambda _: None).campaigns()
+        assert '"stopped"' in (tmp_path / "server.log").read_text()
+
+
+def test_a_server_is_stopped_when_what_it_was_started_for_fails(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), local_server(tmp_path) as server:
+        raise ZeroDivisionError
+    with HttpTransport(server.url) as transport, pytest.raises(NoAnswerError):
+        Operator(transport, server.token, sleep=lambda _: None).campaigns()
+
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from crowdveil.cli.local_server import local_server
+with local_server(Path(sys.argv[1])) as server:
+    print(server.url, server.token, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+def test_who_is_told_to_end_leaves_no_server_behind(tmp_path: Path, told: signal.Signals) -> None:
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None
+    with holder.stdout:
+        url, token = holder.stdout.readline().split()
+        holder.send_signal(told)
+        holder.wait()
+    with HttpTransport(url) as transport, pytest.raises(NoAnswerError):
+        Operator(transport, token, sleep=lambda _: None).campaigns()
+
+
+def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
+    (tmp_path / "crowdveil.sqlite").mkdir()
+    with pytest.raises(CrowdveilError, match=r"did not start: crowdveil: .*crowdveil\.sqlite"), local_server(tmp_path):
+        pass

@@ -1,0 +1,119 @@
+"""The operator's side of the line, against the real application: every request, and refusals in the server's words."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import crowdveil as cv
+from crowdveil.client import Declined, Operator, Patience, Reply, Request
+from crowdveil.errors import NoAnswerError, Refusal
+from crowdveil.store import open_store
+from crowdveil.wire import SelectionRow
+from tests.client.fake_server import no_answer
+from tests.server.hall import NAME, TOKEN, Hall, plan
+
+
+@pytest.fixture
+def hall(tmp_path: Path) -> Iterator[Hall]:
+    with open_store(f"sqlite:///{tmp_path / 'hall.sqlite'}") as store, Hall(store) as opened:
+        yield opened
+
+
+@pytest.fixture
+def operator(hall: Hall) -> Operator:
+    return Operator(hall, TOKEN, sleep=lambda _: None)
+
+
+def test_a_campaign_is_run_from_draft_to_record(hall: Hall, operator: Operator) -> None:
+    assert operator.campaigns().campaigns == ()
+    assert operator.create(NAME, plan()).state == "draft"
+    assert operator.create(NAME, plan()).state == "draft"
+    assert [one.campaign for one in operator.campaigns().campaigns] == [NAME]
+    assert operator.set_state(NAME, "open").state == "open"
+    for _ in range(2):
+        hall.step()
+        for _ in range(6):
+            hall.report(f"secret-{len(hall.view().rounds)}-{hall.view().rounds[-1].accepted}", 0)
+    hall.step()
+    view = operator.view(NAME)
+    assert (view.state, view.selected) == ("finished", 3)
+    rows = list(csv.DictReader(io.StringIO(operator.selection_csv(NAME))))
+    assert list(rows[0]) == list(SelectionRow.model_fields)
+    assert [int(row["participant"]) for row in rows] == list(operator.record(NAME).selection.participants)
+
+
+def test_a_preview_keeps_nothing(operator: Operator) -> None:
+    preview = operator.preview(plan())
+    assert preview.expected_coverage > preview.by_chance
+    assert operator.campaigns().campaigns == ()
+
+
+def test_invites_are_as_many_as_asked_for_and_all_different(hall: Hall, operator: Operator) -> None:
+    operator.create(NAME, plan(enrolment="invite"))
+    assert len(set(operator.invites(NAME, 20))) == 20
+    with pytest.raises(cv.InputError, match="count = 0"):
+        operator.invites(NAME, 0)
+
+
+def test_refusals_are_in_the_servers_words(operator: Operator) -> None:
+    with pytest.raises(Declined, match="not-found") as refused:
+        operator.view("nowhere")
+    assert refused.value.problem.status == 404
+    operator.create(NAME, plan())
+    with pytest.raises(Declined, match="wrong-state"):
+        operator.record(NAME)
+    with pytest.raises(Declined):
+        operator.create(NAME, plan(users=13))
+
+
+def test_a_wrong_token_is_refused_and_a_torn_one_not_even_sent(hall: Hall) -> None:
+    with pytest.raises(Declined, match="unauthorized"):
+        Operator(hall, "another-token", sleep=lambda _: None).campaigns()
+    for torn in ("", " spaced", "two\nlines", "naïve"):
+        with pytest.raises(cv.InputError, match="token") as refused:
+            Operator(hall, torn)
+        assert torn not in str(refused.value) or not torn
+
+
+def test_a_busy_server_is_asked_again_and_a_dead_one_is_told_about(hall: Hall) -> None:
+    class Shaky:
+        def __init__(self, failures: int) -> None:
+            self.failures = failures
+
+        def send(self, request: Request) -> Reply:
+            self.failures -= 1
+            return no_answer() if self.failures >= 0 else hall.send(request)
+
+    patience = Patience(attempts=3)
+    assert Operator(Shaky(2), TOKEN, patience=patience, sleep=lambda _: None).campaigns().campaigns == ()
+    with pytest.raises(NoAnswerError, match="Is the server running"):
+        Operator(Shaky(3), TOKEN, patience=patience, sleep=lambda _: None).campaigns()
+
+
+def test_an_answer_that_is_none_is_refused() -> None:
+    class Odd:
+        def send(self, request: Request) -> Reply:
+            return Reply(200, body=b"\xff" + request.body)
+
+    operator = Operator(Odd(), TOKEN, sleep=lambda _: None)
+    for ask in (operator.campaigns, lambda: operator.selection_csv(NAME), lambda: operator.record(NAME)):
+        with pytest.raises(Refusal, match="makes no sense"):
+            ask()
+
+
+def test_a_campaigns_name_cannot_leave_its_place_in_the_path(hall: Hall) -> None:
+    seen: list[str] = []
+
+    class Watching:
+        def send(self, request: Request) -> Reply:
+            seen.append(request.path)
+            return hall.send(request)
+
+    with pytest.raises(Declined):
+        Operator(Watching(), TOKEN, sleep=lambda _: None).view("../preview?x=1")
+    assert seen == ["/v1/operator/campaigns/..%2Fpreview%3Fx%3D1"]

@@ -1,0 +1,118 @@
+"""Schemathesis asks every operation for what its document says, and for what it does not: no 5xx, no surprise.
+
+    python -m tests.faults --only fuzz --examples 50
+
+A server with campaigns in every state and an operator's token. Requests are made from the OpenAPI document, valid and
+not; half of them are turned to campaigns that exist and plans that hold (`fuzz_hooks`), or nearly all would end at the
+first check. Answers must have a status, a content type and a body that the document names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from crowdveil.wire import NewCampaign
+from tests.faults.databases import PostgreSQL, scratch
+from tests.faults.light import Load, OperatorWire
+from tests.faults.nursery import HOST, Life, Nursery, free_port, running
+from tests.faults.plans import new_operator, plan
+from tests.faults.table import Line
+from tests.town import square_town
+
+PROMISE = "15 fuzzed API: no 5xx, no undocumented answer"
+CHECKS = (
+    "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
+    "response_schema_conformance,ignored_auth,unsupported_method,only_the_paused_are_unavailable"
+)
+PHASES = "examples,coverage,fuzzing"
+CONFIGURED = """
+[checks.not_a_server_error]
+expected-statuses = ["2xx", "3xx", "4xx", 503]
+"""
+"""A campaign that is paused answers 503; `fuzz_hooks` refuses any other reason for it."""
+SETTINGS = {"failures_per_minute": 10**6, "requests_per_minute": 10**6}
+"""Or the operator is locked out after twenty wrong tokens, and all that is seen is 429."""
+OPEN, DRAFT, PAUSED, FINISHED = "noise", "noise-draft", "noise-paused", "noise-finished"
+MOST_TEXT = 1500
+CASES = re.compile(r"(\d+) generated")
+
+
+def run(where: str, postgresql: PostgreSQL, nursery: Nursery, *, examples: int, seed: int, variant: str = "") -> Line:
+    """Fuzz each operation with so many examples."""
+    line = Line(PROMISE, where, 0, "requests")
+    with scratch(where, postgresql) as (database, folder):
+        token = new_operator(database)
+        life = Life(database, free_port(), str(folder / "log"), settings=SETTINGS, variant=variant)
+        with running(nursery, life) as server:
+            secret = asyncio.run(_prepare(life, token))
+            _fuzz(line, life, token, secret, folder, examples, seed)
+            server.terminate()
+            line.expect(server.wait() == 0, f"the server ended with code {server.code}")
+        for text in Path(life.log).read_text().splitlines():
+            broke_down = '"event": "internal"' in text or '"event": "child-ended"' in text or "Traceback" in text
+            line.expect(not broke_down, f"logged: {text[:MOST_TEXT]}")
+    return line
+
+
+def small_plan() -> NewCampaign:
+    """Sixteen cells, so that rounds and previews are made in a moment."""
+    return plan(1000, 2, 500, square_town(4), targets=(5, 10))
+
+
+async def _prepare(life: Life, token: str) -> str:
+    """Campaigns in every state; gives the secret of somebody with a seat in the open one."""
+    operator = OperatorWire(lambda: life.port, token)
+    new = small_plan()
+    for campaign in (OPEN, PAUSED, FINISHED):
+        await operator.open(campaign, new.to_bytes())
+    await operator("PUT", f"/campaigns/{DRAFT}", new.to_bytes())
+    load = Load([life.port], (OPEN, FINISHED), random.Random(1))
+    await load.run(4, 40)
+    await operator.close(FINISHED)
+    await operator("PUT", f"/campaigns/{PAUSED}/state", b'{"protocol": 1, "state": "paused"}')
+    operator.hang_up()
+    return next(one.secret for one in load.devices if one.campaign == OPEN)
+
+
+def _fuzz(line: Line, life: Life, token: str, secret: str, folder: Path, examples: int, seed: int) -> None:
+    report = folder / "report.ndjson"
+    environment = {
+        **os.environ,
+        "SCHEMATHESIS_HOOKS": "tests.faults.fuzz_hooks",
+        "FUZZ_PLAN": small_plan().to_bytes().decode(),
+        "FUZZ_SECRET": secret,
+        "FUZZ_TOKEN": token,
+        "PYTHONPATH": os.pathsep.join([".", *sys.path[:1]]),
+    }
+    configured = folder / "schemathesis.toml"
+    configured.write_text(CONFIGURED)
+    command = [str(Path(sys.executable).with_name("schemathesis")), "--no-color"]
+    command += ["--config-file", str(configured), "run"]
+    command += [f"http://{HOST}:{life.port}/openapi.json", "-H", f"Authorization: Bearer {token}"]
+    command += ["--checks", CHECKS, "--phases", PHASES, "--max-examples", str(examples), "--seed", str(seed)]
+    command += ["--workers", "1", "--no-shrink", "--warnings", "off", "--continue-on-failure"]
+    command += [
+        "--report",
+        "ndjson",
+        "--report-ndjson-path",
+        str(report),
+        "--suppress-health-check",
+        "all",
+        "--request-timeout",
+        "70",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
+    (folder / "out").write_text(done.stdout + done.stderr)
+    found = CASES.findall(done.stdout)
+    line.trials = int(found[-1]) if found else 0
+    if done.returncode != 0 or not line.trials:
+        blocks = re.split(r"\n(?=_{5,} )", done.stdout)
+        line.failures += [block.strip()[:MOST_TEXT] for block in blocks[1:]] or [
+            done.stdout[-3000:] + done.stderr[-2000:]
+        ]

@@ -1,0 +1,201 @@
+"""Ten thousand devices over a bad network: exactly one report for each; and nothing of them stays but that report.
+
+    python -m tests.faults --only lossy-network --devices 500
+
+The network (`proxy`) loses 30 % of what it carries and lets some wait for 5 s. When all are through, each device's
+ledger is held against the database, and the server's log and database files are searched for places, addresses and
+secrets (`traces_left`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from time import time
+
+from sqlalchemy import create_engine, inspect, text
+
+from crowdveil.client import Entry, Ledger
+from crowdveil.wire import secret_digest
+from tests.faults.databases import POSTGRESQL, SQLITE, PostgreSQL, scratch
+from tests.faults.judge import Report, integrity, judge, read
+from tests.faults.light import OperatorWire
+from tests.faults.nursery import HOST, Life, Nursery, free_port, running
+from tests.faults.plans import new_operator, plan
+from tests.faults.proxy import BadNetwork
+from tests.faults.real_devices import CAMPAIGN, Person, person, town
+from tests.faults.table import Line, Progress
+from tests.faults.traces_left import Wanted, search
+
+ONCE = "11 a network that drops 30 % and stalls 5 s: one report per participant"
+NOTHING_ELSE = "8 nothing else: no place, address or secret in log and database"
+PROCESSES, THREADS = 2, 24
+FEW = 100
+"""So few devices are played by one process."""
+ROUNDS = 2
+
+COLUMNS = {
+    "alembic_version": {"version_num"},
+    "operators": {"name", "token_hash"},
+    "campaigns": {"id", "plan", "state", "enrolment", "offer", "seed", "created", "hits", "short"},
+    "rounds": {
+        *("campaign", "number", "state", "claimed_until", "policy", "policy_hash", "symbols", "size", "deadline"),
+        *("first_participant", "counts", "nulls"),
+    },
+    "invites": {"campaign", "invite_hash"},
+    "participants": {"campaign", "number", "secret_hash", "invite_hash", "round"},
+    "reports": {"campaign", "participant", "round", "symbol", "digest"},
+    "refusals": {"campaign", "round", "reason", "number"},
+    "estimates": {"campaign", "round", "prior", "expected_coverage"},
+    "selections": {"campaign", "rank", "participant", "chance"},
+}
+"""All that may be kept, once more: a column that is added has to be added here, and thought about."""
+
+
+def run(
+    where: str, postgresql: PostgreSQL, nursery: Nursery, *, devices: int, seed: int, variant: str = ""
+) -> list[Line]:
+    """Play so many devices over a bad network, then look, and then search."""
+    once, nothing = Line(ONCE, where, devices, "devices"), Line(NOTHING_ELSE, where, devices, "places")
+    since = time()
+    memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with (
+        scratch(where, postgresql) as (database, folder),
+        tempfile.TemporaryDirectory(prefix="crowdveil-ledgers-", dir=memory) as ledgers,
+    ):
+        token = new_operator(database)
+        life = Life(database, free_port(), str(folder / "log"), variant=variant)
+        with running(nursery, life) as server:
+            asyncio.run(_play(once, life, token, Path(ledgers), devices, seed))
+            server.terminate()
+            once.expect(server.wait() == 0, f"the server ended with code {server.code}")
+        entries = {number: Ledger(Path(ledgers) / str(number)).entry(CAMPAIGN) for number in range(devices)}
+        _judge(once, database, entries)
+        people = [person(number, seed) for number in range(devices)]
+        _search(nothing, life, folder, postgresql, people, [one for one in entries.values() if one], token, since)
+    return [once, nothing]
+
+
+async def _play(line: Line, life: Life, token: str, ledgers: Path, devices: int, seed: int) -> None:
+    operator = OperatorWire(lambda: life.port, token)
+    new = plan(devices, ROUNDS, devices // ROUNDS, town(), targets=(10, 45))
+    await operator.open(CAMPAIGN, new.to_bytes())
+    network = BadNetwork(life.port, random.Random(seed))
+    say, through = Progress(f"lossy-network on {line.where}"), Counter[str]()
+
+    async def players(first: int, last: int) -> None:
+        given = {"port": network.port, "first": first, "last": last, "ledgers": str(ledgers), "seed": seed}
+        given |= {"threads": THREADS, "within_s": 60 + devices / 5}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.faults.real_devices", json.dumps(given), stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None
+        try:
+            async for told in process.stdout:
+                through[str(json.loads(told)[1])] += 1
+                say(f"{through.total():,} devices through, {dict(network.done)}")
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            line.expect(await process.wait() == 0, "a process of devices failed")
+
+    async with await network.start():
+        processes = 1 if devices <= FEW else PROCESSES
+        bounds = [devices * part // processes for part in range(processes + 1)]
+        await asyncio.gather(*(players(first, last) for first, last in pairwise(bounds)))
+    await operator.finished(CAMPAIGN)
+    operator.hang_up()
+    line.notes.append(f"{dict(network.done)}; devices: {dict(through)}")
+
+
+def _judge(line: Line, database: str, entries: dict[int, Entry | None]) -> None:
+    told = {}
+    for number, entry in entries.items():
+        if entry is None or entry.state != "acknowledged" or entry.symbol is None:
+            line.failures.append(f"device {number}: {entry!r}")
+            continue
+        report = Report(entry.participant, entry.round, entry.symbol, entry.receipt_digest)
+        told[secret_digest(entry.secret)] = report
+    line.failures += judge(told, read(database, CAMPAIGN)) + integrity(database)
+
+
+# --- the search -----------------------------------------------------------------------------------------------
+
+
+def _search(
+    line: Line,
+    life: Life,
+    folder: Path,
+    postgresql: PostgreSQL,
+    people: list[Person],
+    entries: list[Entry],
+    token: str,
+    since: float,
+) -> None:
+    wanted = Wanted(
+        numbers=[number for one in people for number in _numbers_of(one)],
+        secrets={entry.secret.encode() for entry in entries} | {token.encode()},
+        digests={digest.encode() for entry in entries for digest in _digests_of(entry)},
+        addresses=[re.compile(rb"127\.[0-9]+\.[0-9]+\.[0-9]+"), re.compile(rb"198\.1[89]\.[0-9]+\.[0-9]+")],
+        allowed=[f'"http://{HOST}:{life.port}"'.encode()],
+    )
+    columns = _columns(life.database)
+    line.expect(columns == COLUMNS, f"the tables hold other columns than documented: {columns}")
+    files = 0
+    for name, data in _kept(line.where, life.database, folder, postgresql, since):
+        files += 1
+        line.failures += search(name, data, wanted)
+    line.notes.append(
+        f"{files} files and tables searched for {len(wanted.numbers):,} numbers of places, "
+        f"{len(wanted.secrets):,} secrets and any client's address"
+    )
+
+
+def _digests_of(entry: Entry) -> tuple[str, str, str]:
+    return secret_digest(entry.secret), entry.receipt_digest, entry.policy_hash
+
+
+def _numbers_of(one: Person) -> Iterator[float]:
+    if isinstance(one.where, dict):
+        yield from one.where.values()
+    else:
+        yield float(one.where.latitude[0])  # type: ignore[union-attr]
+        yield float(one.where.longitude[0])  # type: ignore[union-attr]
+
+
+def _columns(database: str) -> dict[str, set[str]]:
+    engine = create_engine(database.replace("postgresql://", "postgresql+psycopg://"))
+    tables = inspect(engine)
+    found = {name: {str(column["name"]) for column in tables.get_columns(name)} for name in tables.get_table_names()}
+    engine.dispose()
+    return found
+
+
+def _kept(where: str, database: str, folder: Path, postgresql: PostgreSQL, since: float) -> Iterator[tuple[str, bytes]]:
+    """Every file that the server or its database wrote since then."""
+    for path in sorted(folder.iterdir()):
+        yield path.name, path.read_bytes()
+    if where == SQLITE:
+        return
+    engine = create_engine(database.replace("postgresql://", "postgresql+psycopg://"))
+    with engine.connect() as connection:
+        for name in COLUMNS:
+            yield name, "\n".join(str(tuple(row)) for row in connection.execute(text(f"SELECT * FROM {name}"))).encode()
+        mine = "SELECT oid FROM pg_database WHERE datname = current_database()"
+        number = connection.execute(text(mine)).scalar_one()
+    engine.dispose()
+    assert where == POSTGRESQL
+    postgresql.execute("CHECKPOINT")
+    for part in (f"base/{number}", "pg_wal", "log"):
+        for path in sorted([postgresql.data / part, *(postgresql.data / part).rglob("*")]):
+            if path.is_file() and path.stat().st_mtime >= since:
+                yield str(path.relative_to(postgresql.data)), path.read_bytes()

@@ -1,0 +1,42 @@
+"""Small campaigns to break things with, and the operator who runs them."""
+
+from __future__ import annotations
+
+import secrets
+
+import crowdveil as cv
+from crowdveil.store import add_operator, open_store
+from crowdveil.wire import PROTOCOL, NewCampaign, secret_digest
+from tests.client.fake_server import LN4
+from tests.town import square_town
+
+
+def plan(
+    users: int, rounds: int, round_size: int | None = None, area: cv.Area | None = None, **fields: object
+) -> NewCampaign:
+    """A plan whose policies are made in a moment."""
+    chosen = area if area is not None else square_town(6)
+    return NewCampaign.model_validate(
+        {
+            "protocol": PROTOCOL,
+            "name": "Noise map",
+            "offer": "A coffee",
+            "area": chosen.describe(),
+            "targets": (14, 22),
+            "epsilon_per_km": LN4,
+            "delta": 0.5,
+            "users": users,
+            "wanted": max(1, users // 20),
+            "rounds": rounds,
+            "round_size": round_size,
+            **fields,
+        }
+    )
+
+
+def new_operator(database: str) -> str:
+    """Make the database, and in it an operator; gives the token."""
+    token = secrets.token_urlsafe(32)
+    with open_store(database) as store:
+        add_operator(store, "operator", secret_digest(token))
+    return token
