@@ -1,0 +1,89 @@
+"""People who take part, without phones: raw requests, and places drawn around the targets."""
+
+from __future__ import annotations
+
+import time
+from secrets import token_hex
+
+import httpx
+import numpy as np
+
+import crowdveil as cv
+from crowdveil.area import Area
+from crowdveil.wire import PROTOCOL, CampaignInfo, Enrolment, Seat, Upload, secret_digest
+
+JSON = {"content-type": "application/json"}
+PATIENCE_S = 30.0
+
+
+class Crowd:
+    """Joins a campaign some people at a time; people live around the targets, the nearer the likelier."""
+
+    def __init__(self, url: str, campaign: str, seed: int = 5) -> None:
+        self._client = httpx.Client(base_url=url, timeout=20)
+        self._path = f"/v1/campaigns/{campaign}"
+        self._generator = np.random.default_rng(seed)
+        self._certified: tuple[str, cv.Policy, cv.Certificate] | None = None
+
+    def __enter__(self) -> Crowd:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+    def info(self) -> CampaignInfo:
+        return CampaignInfo.from_bytes(self._client.get(self._path).content)
+
+    def join(self, people: int, nulls: int = 0) -> int:
+        """Let people report, in whichever round is open; fewer do if the campaign ends before."""
+        done = 0
+        late = time.monotonic() + PATIENCE_S
+        while done < people:
+            info = self.info()
+            if info.state in ("closed", "finished"):
+                break
+            if info.round is None or info.state != "open" or not self._report(info, null=done < nulls):
+                assert time.monotonic() < late, f"{done} of {people} reported, then nothing: {info.state}"
+                time.sleep(0.05)
+                continue
+            done += 1
+        return done
+
+    def mistake(self) -> int:
+        """A report of nobody and one for a wrong policy; the status of the last refusal."""
+        info = self.info()
+        assert info.policy_hash is not None
+        secret = token_hex(16)
+        seat = self._seat(secret)
+        assert seat is not None
+        wrong = Upload.of(seat, 0).model_copy(update={"policy_hash": "0" * 64})
+        return self._upload(secret, wrong).status_code
+
+    def _report(self, info: CampaignInfo, null: bool) -> bool:
+        secret = token_hex(16)
+        seat = self._seat(secret)
+        if seat is None:
+            return False
+        policy, certificate = self._policy(seat)
+        symbol = None if null else int(cv.draw_many(policy, [self._place(info)], certificate, self._generator)[0])
+        return self._upload(secret, Upload.of(seat, symbol)).status_code == 200
+
+    def _seat(self, secret: str) -> Seat | None:
+        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
+        answer = self._client.post(f"{self._path}/seats", content=body, headers=JSON)
+        return Seat.from_bytes(answer.content) if answer.status_code == 200 else None
+
+    def _upload(self, secret: str, upload: Upload) -> httpx.Response:
+        headers = {**JSON, "authorization": f"Bearer {secret}"}
+        return self._client.put(f"{self._path}/report", content=upload.to_bytes(), headers=headers)
+
+    def _policy(self, seat: Seat) -> tuple[cv.Policy, cv.Certificate]:
+        if self._certified is None or self._certified[0] != seat.policy_hash:
+            policy = cv.Policy.from_bytes(self._client.get(f"{self._path}/rounds/{seat.round}/policy").content)
+            self._certified = (seat.policy_hash, policy, cv.certify(policy))
+        return self._certified[1:]
+
+    def _place(self, info: CampaignInfo) -> int:
+        area = Area.from_description(info.area)
+        near = np.exp(-area.distances_km(list(info.targets)).min(axis=0) / 2.5)
+        return int(self._generator.choice(len(area), p=near / near.sum()))

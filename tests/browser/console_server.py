@@ -1,0 +1,34 @@
+"""A real server on this machine for browsers: `python -m tests.browser.console_server FOLDER TOKEN`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from crowdveil.server import app, pages
+from crowdveil.server.run import serve
+from crowdveil.store import add_operator, open_store
+from crowdveil.wire import secret_digest
+
+PAGES = "CROWDVEIL_PAGES"
+"""Names a folder of pages that were built elsewhere than into the package."""
+
+
+def pages_folder() -> Path:
+    """Where the pages are that are served."""
+    return Path(os.environ.get(PAGES, pages.FOLDER))
+
+
+def main(folder: str, token: str) -> None:
+    """Serve from a folder, print the address, and stop at SIGTERM."""
+    database = f"sqlite:///{folder}/crowdveil.sqlite"
+    with open_store(database) as store:
+        add_operator(store, "operator", secret_digest(token))
+    # The package serves its own pages; tests may serve others.
+    vars(app)["add_pages"] = lambda to, tiles: pages.add_pages(to, tiles, pages_folder())
+    serve(database, ready=lambda url: print(url, flush=True))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,319 @@
+"""An operator's way through the console, in a real browser against a real server, with every state photographed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+import crowdveil as cv
+from crowdveil.wire import PROTOCOL, AuditRecord, NewCampaign
+from tests.browser.conftest import Screen, Server
+from tests.browser.console_crowd import Crowd
+
+Look = Callable[..., Any]
+TOKEN = "Operator’s token"
+MOST_LOADED = 150_000
+"""Bytes, compressed, until the wizard shows its map; the promise is 250,000, the library of curves comes later."""
+PLACES = "40.7484, -73.9857\n40.7061 -74.0087"
+
+
+def sign_in(page: Any, server: Server) -> None:
+    page.goto("/console")
+    page.get_by_label(TOKEN).fill(server.token)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Campaigns").wait_for()
+
+
+def draft(server: Server, campaign: str, **changes: Any) -> None:
+    """A small campaign, made past the console."""
+    grid = cv.Grid.from_bounds(40.70, -74.02, 40.76, -73.95, cell_km=1.0)
+    given = {"name": campaign.title(), "offer": "A coffee", "area": grid.describe(), "targets": (10, 25), "delta": 0.7}
+    given |= {"epsilon_per_km": 1.0, "users": 12, "wanted": 3, "rounds": 2, "protocol": PROTOCOL, **changes}
+    operate(server, "PUT", campaign, NewCampaign.model_validate(given).to_bytes())
+
+
+def operate(server: Server, method: str, path: str, body: bytes) -> None:
+    headers = {"authorization": f"Bearer {server.token}", "content-type": "application/json"}
+    answer = httpx.request(method, f"{server.url}/v1/operator/campaigns/{path}", content=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+
+
+def change(server: Server, name: str, state: str) -> None:
+    operate(server, "PUT", f"{name}/state", json.dumps({"protocol": PROTOCOL, "state": state}).encode())
+
+
+@contextmanager
+def none_yet(page: Any) -> Iterator[None]:
+    """As on a new server, whatever other tests left on this one."""
+    page.route("**/v1/operator/campaigns", lambda one: one.fulfill(json={"protocol": PROTOCOL, "campaigns": []}))
+    yield
+    page.unroute("**/v1/operator/campaigns")
+
+
+def plan_a_campaign(screen: Screen) -> None:
+    """Through the wizard: 600 people would take long, so 24 take part."""
+    page = screen.page
+    page.get_by_role("link", name="Plan the first campaign").click()
+    page.get_by_text("176 cells").wait_for()
+    screen.shoot("wizard-1-area")
+    page.get_by_role("button", name="Next: Targets").click()
+    page.get_by_label("Latitudes and longitudes").fill(PLACES + "\nBroadway")
+    page.get_by_role("button", name="Add these places").click()
+    page.get_by_text("1 place could not be read").wait_for()
+    page.get_by_role("heading", name="2 targets").wait_for()
+    box = page.locator(".map").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2 + 5, box["y"] + box["height"] / 4)
+    page.get_by_role("heading", name="3 targets").wait_for()
+    screen.shoot("wizard-2-targets")
+    page.get_by_role("button", name="Next: Privacy and people").click()
+    page.get_by_text("Certified").wait_for()
+    page.get_by_label("People who take part (N)").fill("24")
+    page.get_by_label("Rounds").fill("2")
+    page.get_by_label("Selected (α), in percent").fill("25")
+    page.get_by_text("6 people of 24").wait_for()
+    page.get_by_text("of 6", exact=True).wait_for()
+    page.locator("figure svg").nth(1).wait_for()
+    screen.shoot("wizard-3-privacy")
+    page.get_by_role("button", name="Next: Offer and rules").click()
+    page.get_by_role("button", name="Next: Review").click()
+    page.get_by_text("Give the campaign a name.").wait_for()
+    page.get_by_label("Name").fill("Coffee on Broadway")
+    page.get_by_label("Offer", exact=True).fill("A free coffee, every day of the week.")
+    page.get_by_label("A round closes at the latest").fill("2")
+    screen.shoot("wizard-4-offer")
+    page.get_by_role("button", name="Next: Review").click()
+    page.get_by_text("24 take part in 2 rounds; 6 are selected").wait_for()
+    screen.shoot("wizard-5-review")
+
+
+def test_an_operator_signs_in_plans_launches_watches_and_exports(look: Look, server: Server, tmp_path: Path) -> None:
+    with look("console") as screen:
+        page = screen.page
+        page.goto("/console")
+        page.get_by_label(TOKEN).wait_for()
+        screen.shoot("signed-out")
+        page.get_by_label(TOKEN).fill("not-the-token")
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("Was it copied whole").wait_for()
+        screen.shoot("wrong-token")
+        page.get_by_label(TOKEN).fill(server.token)
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_role("heading", name="Campaigns").wait_for()
+        with none_yet(page):
+            page.reload()
+            page.get_by_role("heading", name="No campaign yet").wait_for()
+        assert page.evaluate("localStorage.length + document.cookie.length") == 0
+        screen.shoot("no-campaigns")
+
+        plan_a_campaign(screen)
+        page.get_by_role("button", name="Launch").click()
+        page.get_by_role("heading", name="Coffee on Broadway").wait_for()
+        page.get_by_role("heading", name="Round 1").wait_for()
+        with Crowd(server.url, "coffee-on-broadway") as crowd:
+            assert crowd.join(8, nulls=1) == 8
+            assert crowd.mistake() == 409
+            page.get_by_text("8 of 12 reports").wait_for()
+            page.get_by_text("drawn from another policy").wait_for()
+            screen.shoot("open")
+
+            page.get_by_role("button", name="Pause").click()
+            page.get_by_role("heading", name="Pause this campaign?").wait_for()
+            screen.shoot("confirm", whole=False)
+            page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+            page.get_by_role("button", name="Go on").wait_for()
+            screen.shoot("paused")
+            page.get_by_role("button", name="Go on").click()
+            page.get_by_role("dialog").get_by_role("button", name="Go on").click()
+            page.get_by_role("button", name="Pause").wait_for()
+
+            # Whoever made the mistake holds a seat of round 1, so it never fills: the operator closes.
+            assert crowd.join(3) == 3
+            page.get_by_text("11 of 12 reports").wait_for()
+            page.get_by_role("button", name="Close").click()
+            page.get_by_role("dialog").get_by_role("button", name="Close for good").click()
+        page.get_by_role("heading", name="Selection").wait_for()
+        page.get_by_role("cell", name="hit").first.wait_for()
+        page.get_by_label("After round 1").wait_for()
+        screen.shoot("finished")
+
+        with page.expect_download() as csv_file:
+            page.get_by_role("button", name="Download as CSV").click()
+        csv_file.value.save_as(tmp_path / "selection.csv")
+        rows = list(csv.DictReader((tmp_path / "selection.csv").read_text().splitlines()))
+        assert csv_file.value.suggested_filename == "coffee-on-broadway-selection.csv"
+        with page.expect_download() as record_file:
+            page.get_by_role("button", name="Download the audit record").click()
+        record_file.value.save_as(tmp_path / "record.json")
+        record = AuditRecord.from_bytes((tmp_path / "record.json").read_bytes())
+        assert [int(row["participant"]) for row in rows] == list(record.selection.participants)
+        assert len(rows) == 6
+
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label(TOKEN).wait_for()
+        assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_crowd_is_watched_round_by_round_until_the_selection(look: Look, server: Server) -> None:
+    draft(server, "rounds", users=60, wanted=6, rounds=4)
+    change(server, "rounds", "open")
+    with look("console") as screen, Crowd(server.url, "rounds") as crowd:
+        page = screen.page
+        sign_in(page, server)
+        page.get_by_role("link", name="Rounds").click()
+        assert crowd.join(60) == 60
+        page.get_by_text("people selected").wait_for()
+        slider = page.get_by_label("After round 4")
+        slider.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowLeft")
+        page.get_by_text("After round 1", exact=True).wait_for()
+        page.keyboard.press("Home")
+        page.get_by_text("taken to be spread evenly").wait_for()
+        page.keyboard.press("End")
+        page.locator("figure svg").wait_for()
+        screen.shoot("finished-rounds")
+
+
+def test_whatever_goes_wrong_is_said_in_words(look: Look, server: Server) -> None:
+    draft(server, "draft")
+    with look("console") as screen:
+        page = screen.page
+        sign_in(page, server)
+        screen.shoot("list")
+
+        page.goto("/console#/campaigns/none-such")
+        page.get_by_role("heading", name="There is no campaign").wait_for()
+        screen.shoot("not-found")
+
+        page.goto("/console#/campaigns/draft")
+        page.get_by_text("Certified").wait_for()
+        screen.shoot("draft")
+        page.route("**/v1/**", lambda one: one.abort("connectionrefused"))
+        page.get_by_role("button", name="Start").click()
+        page.get_by_role("dialog").get_by_role("button", name="Start the campaign").click()
+        page.get_by_text("The change may not have arrived").wait_for()
+        page.get_by_text("The server cannot be reached").wait_for()
+        screen.shoot("server-down")
+        page.unroute("**/v1/**")
+        page.evaluate("dispatchEvent(new Event('online'))")  # the page asks again by itself
+        page.get_by_role("button", name="Try now").wait_for(state="detached")
+
+        # What a moment shows, held still: a page that is loading, and a campaign whose selection is being made.
+        page.route("**/v1/operator/campaigns/draft", lambda _: None)
+        page.goto("/console#/")
+        page.goto("/console#/campaigns/draft")
+        page.get_by_text("Loading the campaign").wait_for()
+        page.wait_for_timeout(500)
+        screen.shoot("loading")
+        page.unroute("**/v1/operator/campaigns/draft")
+        page.route("**/v1/operator/campaigns/draft", _as_closed)
+        page.goto("/console#/")
+        page.goto("/console#/campaigns/draft")
+        page.get_by_text("The selection is being made").wait_for()
+        screen.shoot("closed")
+        page.unroute("**/v1/operator/campaigns/draft")
+
+        page.goto("/console#/new")
+        page.get_by_label("Hexagons").check()
+        page.get_by_label("Size of the hexagons").select_option("9")
+        page.get_by_label("North").fill("43")
+        page.get_by_role("alert").get_by_text("Expected").wait_for()
+        screen.shoot("problem")
+
+        page.evaluate("sessionStorage.setItem('crowdveil-token', 'revoked')")
+        page.goto("/console#/")
+        page.reload()
+        page.get_by_text("You were signed out").wait_for()
+        screen.shoot("ended")
+
+
+def _as_closed(route: Any) -> None:
+    answer = route.fetch()
+    route.fulfill(response=answer, json={**answer.json(), "state": "closed"})
+
+
+def test_the_keyboard_does_what_the_pointer_does(look: Look, server: Server) -> None:
+    with look("console") as screen:
+        page = screen.page
+        sign_in(page, server)
+        page.goto("/console#/new")
+        page.get_by_text("176 cells").wait_for()
+        page.get_by_role("button", name="Next: Targets").focus()
+        page.keyboard.press("Enter")
+        page.get_by_label("Cell number").focus()
+        page.keyboard.type("80")
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="1 target").wait_for()
+        page.get_by_role("button", name="Next: Privacy and people").focus()
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.textContent") == "Privacy and people"
+        page.get_by_text("Certified").wait_for()
+        before = page.locator("dl.figures dd").first.inner_text()
+        page.get_by_label("How much a reply may tell").focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowLeft")
+        page.get_by_text("Within 1 km: at most 2 times as likely.").wait_for()
+        page.wait_for_function("was => document.querySelector('dl.figures dd').innerText !== was", arg=before)
+
+
+def test_bounds_are_drawn_and_towers_read_from_a_file(look: Look, server: Server, tmp_path: Path) -> None:
+    towers = tmp_path / "towers.csv"
+    lines = [
+        f"{50 + row * 0.01:.3f};{4.3 + column * 0.015:.3f};t{row}{column}" for row in range(6) for column in range(6)
+    ]
+    towers.write_text("lat;lon;name\n" + "\n".join(lines) + "\nnorth;east;lost\n")
+    with look("console") as screen:
+        page = screen.page
+        sign_in(page, server)
+        page.goto("/console#/new")
+        page.get_by_text("176 cells").wait_for()
+        page.get_by_role("button", name="Draw on the map").click()
+        box = page.locator(".map").bounding_box()
+        page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.3 * box["height"])
+        page.mouse.down()
+        page.mouse.move(box["x"] + 0.6 * box["width"], box["y"] + 0.7 * box["height"], steps=4)
+        page.mouse.up()
+        page.get_by_role("button", name="Draw on the map").wait_for()
+        assert page.get_by_label("North").input_value() != "40.82"
+        page.get_by_label("Towers").check()
+        page.get_by_label("File of towers").set_input_files(towers)
+        page.get_by_text("36 cells").wait_for()
+        page.get_by_text("1 line could not be read").wait_for()
+        screen.shoot("wizard-towers")
+
+
+def test_little_is_loaded_before_the_console_can_be_used(look: Look, server: Server) -> None:
+    with look("console") as screen:
+        page, sizes = screen.page, {}
+        page.on("response", lambda one: sizes.update({one.url: int(one.headers.get("content-length", 0))}))
+        sign_in(page, server)
+        page.goto("/console#/new")
+        page.get_by_text("176 cells").wait_for()
+        loaded = {url: size for url, size in sizes.items() if "/v1/" not in url}
+        assert len(loaded) > 3
+        assert sum(loaded.values()) < MOST_LOADED, loaded
+
+
+def test_invites_are_made_and_saved_and_all_is_well_in_the_dark(look: Look, server: Server) -> None:
+    draft(server, "invited", enrolment="invite", name="By invitation")
+    with look("console-dark", color_scheme="dark", reduced_motion="reduce") as screen:
+        page = screen.page
+        page.goto("/console")
+        screen.shoot("signed-out")
+        sign_in(page, server)
+        page.goto("/console#/campaigns/invited")
+        page.get_by_text("Certified").wait_for()
+        page.get_by_label("Invites").fill("3")
+        page.get_by_role("button", name="Make invites").click()
+        page.get_by_text("3 invites, shown this once").wait_for()
+        page.locator("figure svg").nth(1).wait_for()
+        screen.shoot("draft-with-invites")
+        with page.expect_download() as file:
+            page.get_by_role("button", name="Download").click()
+        assert len(Path(file.value.path()).read_text().split()) == 3

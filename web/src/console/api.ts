@@ -1,0 +1,132 @@
+// Requests of a signed-in operator, and what can become of them.
+
+import type {
+  AreaRequest,
+  AreaShape,
+  CampaignSummary,
+  CampaignView,
+  NewCampaign,
+  Preview,
+  Problem,
+  RoundEstimate,
+} from "../shared/wire";
+import { PROTOCOL } from "../shared/wire";
+
+/** The server refused, and said why. */
+export class Refused extends Error {
+  override name = "Refused";
+
+  constructor(readonly problem: Problem) {
+    super(problem.detail);
+  }
+
+  get kind(): string {
+    return this.problem.type.replace(/^\/problems\//, "");
+  }
+}
+
+/** The server did not answer, or what answered was not it. */
+export class NoAnswer extends Error {
+  override name = "NoAnswer";
+}
+
+/** Whether a request was abandoned on purpose. */
+export function abandoned(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+const PATIENCE_MS = 70_000;
+
+export class Api {
+  constructor(readonly token: string) {}
+
+  async campaigns(signal?: AbortSignal): Promise<readonly CampaignSummary[]> {
+    const list = await this.#json<{ campaigns: readonly CampaignSummary[] }>("GET", "/campaigns", undefined, signal);
+    return list.campaigns;
+  }
+
+  campaign(id: string, signal?: AbortSignal): Promise<CampaignView> {
+    return this.#json("GET", `/campaigns/${id}`, undefined, signal);
+  }
+
+  async estimates(id: string, signal?: AbortSignal): Promise<readonly RoundEstimate[]> {
+    const found = await this.#json<{ rounds: readonly RoundEstimate[] }>(
+      "GET",
+      `/campaigns/${id}/estimates`,
+      undefined,
+      signal,
+    );
+    return found.rounds;
+  }
+
+  create(id: string, plan: NewCampaign): Promise<CampaignView> {
+    return this.#json("PUT", `/campaigns/${id}`, plan);
+  }
+
+  setState(id: string, state: "open" | "paused" | "closed"): Promise<CampaignView> {
+    return this.#json("PUT", `/campaigns/${id}/state`, { protocol: PROTOCOL, state });
+  }
+
+  async invite(id: string, count: number): Promise<readonly string[]> {
+    const made = await this.#json<{ invites: readonly string[] }>("POST", `/campaigns/${id}/invites`, {
+      protocol: PROTOCOL,
+      count,
+    });
+    return made.invites;
+  }
+
+  area(asked: AreaRequest, signal?: AbortSignal): Promise<AreaShape> {
+    return this.#json("POST", "/area", asked, signal);
+  }
+
+  preview(plan: NewCampaign, signal?: AbortSignal): Promise<Preview> {
+    return this.#json("POST", "/preview", plan, signal);
+  }
+
+  async selection(id: string): Promise<string> {
+    return (await this.#ask("GET", `/campaigns/${id}/selection`)).text();
+  }
+
+  async record(id: string): Promise<Blob> {
+    return (await this.#ask("GET", `/campaigns/${id}/record`)).blob();
+  }
+
+  async #json<Answer>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+    const answer = await this.#ask(method, path, body, signal);
+    try {
+      return (await answer.json()) as Answer;
+    } catch (error) {
+      if (abandoned(error)) throw error;
+      throw new NoAnswer("the answer was cut short");
+    }
+  }
+
+  async #ask(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
+    const headers: Record<string, string> = { authorization: `Bearer ${this.token}` };
+    if (body !== undefined) headers["content-type"] = "application/json";
+    const late = AbortSignal.timeout(PATIENCE_MS);
+    let answer: Response;
+    try {
+      answer = await fetch(`/v1/operator${path}`, {
+        method,
+        headers,
+        cache: "no-store",
+        credentials: "omit",
+        signal: signal ? AbortSignal.any([signal, late]) : late,
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+    } catch (error) {
+      if (abandoned(error)) throw error;
+      throw new NoAnswer("the server did not answer");
+    }
+    if (!answer.ok) throw await refusal(answer);
+    return answer;
+  }
+}
+
+async function refusal(answer: Response): Promise<Refused | NoAnswer> {
+  if (answer.headers.get("content-type")?.startsWith("application/problem+json")) {
+    return new Refused((await answer.json()) as Problem);
+  }
+  return new NoAnswer(`something between here and the server answered ${answer.status}`);
+}

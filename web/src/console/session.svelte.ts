@@ -1,0 +1,43 @@
+// Who is signed in. The token lives in this tab's session storage and nowhere else: closing the tab signs out.
+
+import { Api, Refused } from "./api";
+
+const KEY = "crowdveil-token";
+const TOKEN = /^[!-~]{1,200}$/;
+
+class Session {
+  #token = $state(sessionStorage.getItem(KEY));
+  /** Why the operator was signed out, if not on their own wish. */
+  ended = $state(false);
+  readonly api = $derived(this.#token === null ? undefined : new Api(this.#token));
+
+  /** Try a token; throws what the server said, or keeps the token. */
+  async signIn(text: string): Promise<void> {
+    const token = text.trim();
+    if (!TOKEN.test(token)) throw new Refused(WRONG);
+    await new Api(token).campaigns();
+    sessionStorage.setItem(KEY, token);
+    this.#token = token;
+    this.ended = false;
+  }
+
+  signOut(ended = false): void {
+    sessionStorage.clear();
+    this.#token = null;
+    this.ended = ended;
+  }
+
+  /** Signs out when the server does not know the token any more; other errors are for whoever asked. */
+  noticed(error: unknown): void {
+    if (error instanceof Refused && error.problem.status === 401) this.signOut(true);
+  }
+}
+
+const WRONG = {
+  type: "/problems/unauthorized",
+  title: "A valid token is needed",
+  status: 401,
+  detail: "a token has no spaces and no special letters",
+};
+
+export const session = new Session();

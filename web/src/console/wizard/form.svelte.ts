@@ -1,0 +1,226 @@
+// What the operator has filled in so far, what is wrong with it, and the plan it makes.
+
+import { cellAt, sizeKm } from "../../shared/cells";
+import type { AreaRequest, AreaShape, Bounds, NewCampaign, Period, Rule, Spot } from "../../shared/wire";
+import { PROTOCOL } from "../../shared/wire";
+import { count, idFrom } from "../../shared/words";
+
+export type AreaKind = "squares" | "hexagons" | "towers";
+export type Wrong = Readonly<Record<string, string>>;
+
+export const LN4 = Math.log(4);
+/** The largest ε that devices accept unless their owners say otherwise, and the finest cells. */
+export const DEVICE_CELL_KM = 0.25;
+export const DEVICE_LEAST_CELLS = 16;
+const MOST_CELLS = 10_000;
+const KEY = "crowdveil-plan";
+
+const START = {
+  kind: "squares" as AreaKind,
+  south: 40.68 as number | null,
+  west: -74.03 as number | null,
+  north: 40.82 as number | null,
+  east: -73.9 as number | null,
+  cellKm: 1 as number | null,
+  resolution: 7 as number | null,
+  towers: [] as Spot[],
+  towersFile: "",
+  reachKm: 20 as number | null,
+  spots: [] as Spot[],
+  epsilon: LN4 as number | null,
+  users: 600 as number | null,
+  sharePercent: 5 as number | null,
+  rounds: 6 as number | null,
+  name: "",
+  id: "",
+  offer: "",
+  deadlineHours: 24 as number | null,
+  delta: 0.7 as number | null,
+  rule: "random" as Rule,
+  period: "week" as Period,
+  enrolment: "open" as "open" | "invite",
+  nullRule: "clear" as "clear" | "protected",
+  nullFactor: 16 as number | null,
+  way: "crowdveil" as "crowdveil" | "algorithm-2",
+};
+
+export type Fields = typeof START;
+
+export class Form {
+  fields: Fields = $state({ ...START, ...stored() });
+  /** The area as the server made it from the fields; the last one while a new one is on its way. */
+  shape: AreaShape | undefined = $state.raw();
+
+  readonly bounds = $derived(boundsOf(this.fields));
+  readonly areaWrong = $derived(checkArea(this.fields));
+  readonly areaRequest = $derived(Object.keys(this.areaWrong).length ? undefined : requestOf(this.fields));
+  /** The cell of each place; undefined for places outside of the area. */
+  readonly located = $derived.by(() => {
+    const shape = this.shape;
+    return this.fields.spots.map((spot) => (shape ? cellAt(shape, spot) : undefined));
+  });
+  readonly targets = $derived(
+    this.located
+      .filter((cell, index, all): cell is number => cell !== undefined && all.indexOf(cell) === index)
+      .sort((one, other) => one - other),
+  );
+  readonly targetSet: ReadonlySet<number> = $derived(setOf(this.targets));
+  readonly id = $derived(this.fields.id || idFrom(this.fields.name));
+  readonly termsWrong = $derived(checkTerms(this.fields));
+  readonly offerWrong = $derived(checkOffer(this.fields, this.id));
+  readonly wanted = $derived(Math.max(1, Math.round(((this.fields.sharePercent ?? 0) / 100) * (this.fields.users ?? 0))));
+
+  /** The plan, as far as a preview needs it: name and offer may still be missing. */
+  readonly plan: NewCampaign | undefined = $derived.by(() => {
+    if (!this.shape || this.targets.length === 0 || Object.keys(this.termsWrong).length) return undefined;
+    return planOf(this.fields, this.shape, this.targets, this.wanted);
+  });
+
+  /** Mark a cell as a target, or no longer. */
+  toggle(cell: number): void {
+    const centre = this.shape?.centres[cell];
+    if (this.targetSet.has(cell)) {
+      const located = this.located;
+      this.fields.spots = this.fields.spots.filter((_, index) => located[index] !== cell);
+    } else if (centre) this.fields.spots.push([...centre]);
+  }
+
+  /** Keep what was filled in for a reload of this tab. */
+  store(): void {
+    try {
+      sessionStorage.setItem(KEY, JSON.stringify(this.fields));
+    } catch {
+      sessionStorage.removeItem(KEY); // thousands of towers may not fit; then a reload starts anew
+    }
+  }
+
+  forget(): void {
+    sessionStorage.removeItem(KEY);
+    this.fields = { ...START };
+  }
+}
+
+function setOf(cells: readonly number[]): ReadonlySet<number> {
+  return new Set(cells);
+}
+
+function stored(): Partial<Fields> {
+  try {
+    return JSON.parse(sessionStorage.getItem(KEY) ?? "{}") as Partial<Fields>;
+  } catch {
+    return {};
+  }
+}
+
+function boundsOf({ south, west, north, east }: Fields): Bounds | undefined {
+  if (south === null || west === null || north === null || east === null) return undefined;
+  return south < north && west < east ? [south, west, north, east] : undefined;
+}
+
+function requestOf(fields: Fields): AreaRequest | undefined {
+  const bounds = boundsOf(fields);
+  if (fields.kind === "towers") {
+    return { protocol: PROTOCOL, towers: fields.towers, reach_km: fields.reachKm ?? 20 };
+  }
+  if (!bounds) return undefined;
+  if (fields.kind === "squares") return { protocol: PROTOCOL, bounds, cell_km: fields.cellKm ?? 1 };
+  return { protocol: PROTOCOL, bounds, resolution: fields.resolution ?? 7 };
+}
+
+/** What is wrong with the area, by field. */
+export function checkArea(fields: Fields): Wrong {
+  if (fields.kind === "towers") {
+    const towers = fields.towers.length ? undefined : "Choose a file with the towers’ latitudes and longitudes.";
+    return wrongs({ towers, reachKm: within(fields.reachKm, 0.1, 1000, "km") });
+  }
+  const { south, west, north, east, cellKm } = fields;
+  const wrong = {
+    south: within(south, -89, 89, "degrees"),
+    north: within(north, -89, 89, "degrees") ?? (lower(south, north) ? undefined : "Should lie north of the southern edge."),
+    west: within(west, -180, 180, "degrees"),
+    east: within(east, -180, 360, "degrees") ?? (lower(west, east) ? undefined : "Should lie east of the western edge."),
+    cellKm: fields.kind === "squares" ? within(cellKm, 0.01, 1000, "km") : undefined,
+  };
+  const bounds = boundsOf(fields);
+  if (bounds && fields.kind === "squares" && cellKm && !wrong.cellKm) {
+    const [width, height] = sizeKm(bounds);
+    const cells = Math.ceil(width / cellKm) * Math.ceil(height / cellKm);
+    if (cells > 1.1 * MOST_CELLS) wrong.cellKm = `Makes ${count(cells)} cells; the console draws ${count(MOST_CELLS)}.`;
+  }
+  return wrongs(wrong);
+}
+
+/** What is wrong with privacy and size, by field. */
+export function checkTerms(fields: Fields): Wrong {
+  const { users, rounds } = fields;
+  return wrongs({
+    epsilon: within(fields.epsilon, 0.001, 100, "per km"),
+    users: whole(users, 1, 10_000_000),
+    sharePercent: within(fields.sharePercent, 0.001, 99.999, "%"),
+    rounds:
+      whole(rounds, 1, 1000) ??
+      (rounds !== null && users !== null && rounds > users ? "There should be no more rounds than people." : undefined),
+  });
+}
+
+/** What is wrong with the offer and the rules, by field. */
+export function checkOffer(fields: Fields, id: string): Wrong {
+  const bytes = new TextEncoder().encode(JSON.stringify(fields.offer)).length;
+  return wrongs({
+    name: fields.name.trim() ? undefined : "Give the campaign a name.",
+    id: /^[a-z0-9][a-z0-9-]{0,62}$/.test(id) ? undefined : "Should be up to 63 of a–z, 0–9 and hyphens.",
+    offer: !fields.offer.trim()
+      ? "Say what those who are selected get."
+      : bytes > 3000
+        ? "Too long: at most 3,000 bytes."
+        : undefined,
+    deadlineHours: fields.deadlineHours === null ? undefined : within(fields.deadlineHours, 0.01, 24 * 365, "hours"),
+    delta: within(fields.delta, 0, 0.999, ""),
+    nullFactor: fields.nullRule === "protected" ? within(fields.nullFactor, 1.01, 1_000_000, "") : undefined,
+  });
+}
+
+function planOf(fields: Fields, shape: AreaShape, targets: readonly number[], wanted: number): NewCampaign {
+  return {
+    protocol: PROTOCOL,
+    name: fields.name.trim() || "Preview",
+    offer: fields.offer.trim() || "Preview",
+    area: shape.area,
+    targets,
+    epsilon_per_km: fields.epsilon ?? LN4,
+    delta: fields.delta ?? 0.7,
+    rule: fields.rule,
+    period: fields.period,
+    enrolment: fields.enrolment,
+    users: fields.users ?? 1,
+    wanted,
+    share: null,
+    rounds: fields.rounds ?? 1,
+    confidence: 0.95,
+    way: fields.way,
+    prior: null,
+    null_epsilon: fields.nullRule === "protected" ? Math.log(fields.nullFactor ?? 16) : null,
+    round_size: null,
+    deadline_s: fields.deadlineHours === null ? null : Math.max(1, Math.round(fields.deadlineHours * 3600)),
+    seed: null,
+  };
+}
+
+function within(value: number | null, least: number, most: number, unit: string): string | undefined {
+  if (value !== null && value >= least && value <= most) return undefined;
+  return `Should be from ${least} to ${count(most) === "1" ? most : most.toLocaleString("en-US")}${unit && ` ${unit}`}.`;
+}
+
+function whole(value: number | null, least: number, most: number): string | undefined {
+  return value !== null && Number.isInteger(value) && value >= least && value <= most
+    ? undefined
+    : `Should be a whole number from ${count(least)} to ${count(most)}.`;
+}
+
+function lower(one: number | null, other: number | null): boolean {
+  return one === null || other === null || one < other;
+}
+
+function wrongs(all: Record<string, string | undefined>): Wrong {
+  return Object.fromEntries(Object.entries(all).filter((one): one is [string, string] => one[1] !== undefined));
+}

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { placeWords, readPlaces, readTowers, split } from "../../src/shared/places";
+
+test("places are read as people paste them", () => {
+  const forms = ["40.75, -73.98", "40.75 -73.98", "40.75:-73.98", "40.75° N, 73.98° W", "(40.75, -73.98)", "+40.75,-73.98"];
+  for (const text of forms) expect(readPlaces(text).spots, text).toEqual([[40.75, -73.98]]);
+  expect(readPlaces("40,-73; 41,-74\n\n 42 -75 ").spots).toEqual([
+    [40, -73],
+    [41, -74],
+    [42, -75],
+  ]);
+});
+
+test("what is no place is named with its line and what would be right", () => {
+  const { spots, unread } = readPlaces("40.75,-73.98\nBroadway\n-73.98,200\n95, 10");
+  expect(spots).toHaveLength(1);
+  expect(unread.map((one) => one.line)).toEqual([2, 3, 4]);
+  expect(unread[0]?.why).toContain("such as 40.75, -73.98");
+  expect(unread[1]?.why).toContain("longitude 200");
+  expect(unread[2]?.why).toContain("is it the longitude?");
+});
+
+test("towers are read by the names of their columns, whatever stands between them", () => {
+  expect(readTowers("id,lon,lat\n7,-73.9,40.7\n8,-73.8,40.8\n").spots).toEqual([
+    [40.7, -73.9],
+    [40.8, -73.8],
+  ]);
+  expect(readTowers("\uFEFFLatitude;Longitude\r\n40,7;-73,9\r\n").spots).toEqual([[40.7, -73.9]]);
+  expect(readTowers("40.7\t-73.9\n40.8\t-73.8").spots).toHaveLength(2);
+  expect(readTowers('name,lat,lng\n"Main St, north",40.7,-73.9').spots).toEqual([[40.7, -73.9]]);
+});
+
+test("a tower that cannot be read does not spoil the others", () => {
+  const { spots, unread } = readTowers("lat,lon\n40.7,-73.9\n,\n95,1\n40.8,-73.8\n");
+  expect(spots).toHaveLength(2);
+  expect(unread.map((one) => one.line)).toEqual([3, 4]);
+});
+
+test("quoted cells keep their commas and quotes", () => {
+  expect(split('a,"b, ""c""",d')).toEqual(["a", 'b, "c"', "d"]);
+});
+
+test("places are written with their directions", () => {
+  expect(placeWords([-33.8688, 151.2093])).toBe("33.8688° S, 151.2093° E");
+});
