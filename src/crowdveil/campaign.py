@@ -236,10 +236,10 @@ def expected_coverage(state: State) -> float:
     return 0.0 if policy is None else policy.value_under(state.prior, state.null_share)
 
 
-def first_worth(plan: Plan) -> float:
-    """What `expected_coverage` is in the first round, without making the completion, which does not change it."""
+def sketch(plan: Plan) -> State:
+    """A campaign whose first round is open, without the completion: who is selected, and its worth, are the same."""
     state = begin(plan)
-    return _optimal(state, quota(state), "equal").value_under(state.prior, state.null_share)
+    return advance(state, RoundOpened(_optimal(state, quota(state), "equal")))
 
 
 def _check_opening(state: State, policy: Policy) -> None:

@@ -134,7 +134,7 @@ async def preview(request: Request, _: OperatorName, services: ServicesOf) -> Re
     """What a campaign would be worth; nothing is kept."""
     new = await read(request, NewCampaign)
     await run_in_threadpool(_checked, new)
-    return send(await services.previews.of(new))
+    return send(await services.previews.of(new, request.is_disconnected))
 
 
 @routes.post(

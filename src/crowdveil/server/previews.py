@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from threadpoolctl import threadpool_limits
 
-from crowdveil.campaign import Plan, RoundOpened, advance, begin, expected_coverage, first_worth, next_policy
+from crowdveil.campaign import Plan, State, expected_coverage, sketch
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.planning import plan_of
@@ -17,7 +17,7 @@ from crowdveil.server.child import Child, lines_from_parent, tell
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.wire import PROTOCOL, NewCampaign, Preview, PreviewPoint
 
-FACTORS = (0.25, 0.5, 0.7071, 1.0, 1.4142, 2.0, 4.0)
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Multiples of ε and of α at which the curves are drawn."""
 PATIENCE_S = 60.0
 
@@ -30,9 +30,11 @@ class Previews:
         self._turn = asyncio.Lock()
         self._answer: asyncio.Future[bytes] | None = None
 
-    async def of(self, new: NewCampaign) -> Preview:
-        """The preview of a plan that was checked."""
+    async def of(self, new: NewCampaign, gone: Callable[[], Awaitable[bool]]) -> Preview:
+        """The preview of a plan that was checked; none for somebody who has gone while others were served."""
         async with self._turn:
+            if await gone():
+                raise refuse("unavailable", "nobody waits for this preview any more")
             if self._child is None:  # most servers are never asked
                 self._child = Child("crowdveil.server.previews", {}, self._heard)
                 self._child.start()
@@ -65,19 +67,20 @@ class Previews:
 def preview(new: NewCampaign) -> Preview:
     """Solve the first round, certify it, and draw the curves against ε and α around the point that was chosen."""
     plan = plan_of(new, new.seed or 0)
-    state = begin(plan)
-    policy = next_policy(state)
+    state = sketch(plan)
+    policy = state.open_policy
+    assert policy is not None, "its first round is open"
     return Preview(
         protocol=PROTOCOL,
         cells=len(plan.area),
         people_wanted=plan.wanted,
         beta=min(1.0, policy.beta),
-        expected_coverage=_share(expected_coverage(advance(state, RoundOpened(policy)))),
+        expected_coverage=_share(expected_coverage(state)),
         by_chance=_share(float(state.prior[list(plan.targets)].sum() * (1 - state.null_share))),
         hit_probability=tuple(policy.hit.tolist()),
         private_from_epsilon_per_km=certify(policy).smallest_epsilon_per_km,
-        by_epsilon=_curve(plan, lambda one, factor: replace(one, epsilon_per_km=one.epsilon_per_km * factor)),
-        by_wanted=_curve(plan, _with_wanted),
+        by_epsilon=_curve(state, lambda one, factor: replace(one, epsilon_per_km=one.epsilon_per_km * factor)),
+        by_wanted=_curve(state, _with_wanted),
     )
 
 
@@ -85,12 +88,12 @@ def _with_wanted(plan: Plan, factor: float) -> Plan:
     return replace(plan, wanted=min(plan.users, max(1, round(plan.wanted * factor))))
 
 
-def _curve(plan: Plan, change: Callable[[Plan, float], Plan]) -> tuple[PreviewPoint, ...]:
+def _curve(chosen: State, change: Callable[[Plan, float], Plan]) -> tuple[PreviewPoint, ...]:
     points = {}
     for factor in FACTORS:
         try:
-            one = change(plan, factor)
-            worth = first_worth(one)
+            one = change(chosen.plan, factor)
+            worth = expected_coverage(chosen if factor == 1 else sketch(one))
         except InputError:  # an ε beyond what can be certified
             continue
         points[one.epsilon_per_km, one.wanted] = PreviewPoint(
