@@ -22,5 +22,5 @@ export default ts.config(
     },
   },
   { files: ["**/*.svelte", "**/*.svelte.ts"], languageOptions: { parserOptions: { parser: ts.parser } } },
-  { files: ["*.js"], ...ts.configs.disableTypeChecked },
+  { files: ["*.js", "public/*.js"], ...ts.configs.disableTypeChecked },
 );

@@ -1,0 +1,724 @@
+"""A participant's way through the page, in a real browser against a real server, with every state photographed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+import crowdveil as cv
+from crowdveil.wire import PROTOCOL, NewCampaign
+from tests.browser.conftest import Screen, Server
+from tests.browser.console_crowd import Crowd
+from tests.browser.console_server import pages_folder
+
+Look = Callable[..., Any]
+HOME, WORK, ELSEWHERE = (40.7334, -73.9871), (40.7061, -74.0087), (48.1372, 11.5755)
+BUTTON = "Draw one symbol and send it"
+DELIVERED = "Your reply is delivered"
+MAGIC = b"crowdveil-policy-1\n"
+MOST_LOADED = 120_000
+"""Bytes, compressed, before a participant can import."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def page_is_built() -> None:
+    if not (pages_folder() / "sw.js").exists():
+        pytest.skip("the participant's page is not built; `make web` builds it")
+
+
+# --- campaigns, and files of visits ---------------------------------------------------------------------
+
+
+def start(server: Server, campaign: str, *, opened: bool = True, **changes: Any) -> None:
+    """A small campaign whose first round is open."""
+    grid = cv.Grid.from_bounds(40.70, -74.02, 40.76, -73.95, cell_km=1.0)
+    given: dict[str, Any] = {
+        "name": "Coffee on Broadway",
+        "offer": "A free coffee, every day of the week.",
+        "area": grid.describe(),
+    }
+    given |= {"targets": (10, 25), "delta": 0.7, "epsilon_per_km": 1.0, "users": 12, "wanted": 3, "rounds": 2}
+    given |= {"protocol": PROTOCOL, **changes}
+    operate(server, campaign, NewCampaign.model_validate(given).to_bytes())
+    if opened:
+        change(server, campaign, "open")
+        until(lambda: info_of(server, campaign)["round"] is not None)
+
+
+def operate(server: Server, path: str, body: bytes, method: str = "PUT") -> Any:
+    headers = {"authorization": f"Bearer {server.token}", "content-type": "application/json"}
+    answer = httpx.request(method, f"{server.url}/v1/operator/campaigns/{path}", content=body, headers=headers)
+    assert answer.status_code in (200, 201), answer.text
+    return answer.json()
+
+
+def change(server: Server, campaign: str, state: str) -> None:
+    operate(server, f"{campaign}/state", json.dumps({"protocol": PROTOCOL, "state": state}).encode())
+
+
+def info_of(server: Server, campaign: str) -> Any:
+    return httpx.get(f"{server.url}/v1/campaigns/{campaign}").json()
+
+
+def until(holds: Callable[[], bool], patience_s: float = 30) -> None:
+    late = time.monotonic() + patience_s
+    while not holds():
+        assert time.monotonic() < late
+        time.sleep(0.05)
+
+
+def visits(path: Path, *places: tuple[float, float], every_days: int = 1, days: int = 150) -> Path:
+    """A CSV of someone who is at each place on every so-manieth of the last days."""
+    now = datetime.now(UTC)
+    lines = ["time,latitude,longitude"]
+    for day in range(1, days, every_days):
+        for hour, (latitude, longitude) in enumerate(places):
+            lines.append(f"{(now - timedelta(days=day, hours=hour)).isoformat()},{latitude},{longitude}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    return visits(tmp_path / "visits.csv", HOME, WORK)
+
+
+# --- the way through ------------------------------------------------------------------------------------
+
+
+def add_visits(page: Any, file: Path, button: str = BUTTON) -> None:
+    page.set_input_files("#files", file)
+    page.get_by_role("button", name=button).wait_for()
+    page.locator(".map canvas").wait_for()
+
+
+def press(page: Any, button: str = BUTTON) -> None:
+    first = page.get_by_label("No, this is the first time")
+    if first.count():
+        first.check()
+    page.get_by_role("button", name=button).click()
+
+
+@dataclass
+class Sent:
+    method: str
+    path: str
+    body: bytes
+    headers: dict[str, str]
+
+
+def record(page: Any) -> list[Sent]:
+    """All requests of the campaign from now on, in their order, of the page and of its worker."""
+    found: list[Sent] = []
+
+    def note(request: Any) -> None:
+        if "/v1/" in request.url:
+            path = "/" + request.url.split("/", 3)[3]
+            found.append(Sent(request.method, path, request.post_data_buffer or b"", dict(request.headers)))
+
+    page.on("request", note)
+    return found
+
+
+def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, server: Server, mine: Path) -> None:
+    start(server, "coffee", users=4, wanted=4, rounds=1)
+    with look("join") as screen:
+        page = screen.page
+        sent = record(page)
+        page.goto("/join/coffee")
+        page.get_by_role("heading", name="Coffee on Broadway").wait_for()
+        page.get_by_role("heading", name="Your visits").wait_for()
+        screen.shoot("no-visits-yet")
+        add_visits(page, mine)
+        page.get_by_text("2 cells are frequent").wait_for()
+        page.get_by_text("Checked on this device: the dice keep the promise").wait_for()
+        screen.shoot("certified")
+        slider = page.get_by_label("Someone already suspects one place of yours")
+        assert page.get_by_role("row", name="1 km 23.2%").count() == 1
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        page.get_by_role("row", name="1 km 25.2%").wait_for()
+
+        assert [one.method for one in sent] == ["GET", "GET"], "nothing is sent before the button"
+        page.get_by_role("button", name=BUTTON).click()
+        page.get_by_text("Please answer").wait_for()
+        assert len(sent) == 2
+        press(page)
+        page.get_by_role("heading", name="Sending").wait_for()
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        page.get_by_role("button", name="Ask whether").wait_for()
+        screen.shoot("waiting")
+        home = "/v1/campaigns/coffee"
+        assert [(one.method, one.path) for one in sent] == [
+            ("GET", home),
+            ("GET", f"{home}/rounds/0/policy"),
+            ("POST", f"{home}/seats"),
+            ("PUT", f"{home}/report"),
+            ("GET", f"{home}/status"),
+        ]
+
+        page.get_by_role("link", name="This device").first.click()
+        page.get_by_text("ε = 1 of 4.159 per km is spent for good").wait_for()
+        screen.shoot("device")
+        with Crowd(server.url, "coffee") as crowd:
+            crowd.join(3)
+        until(lambda: info_of(server, "coffee")["state"] == "finished")
+        page.get_by_role("link", name="Take part").click()
+        page.get_by_role("button", name="Ask whether").click()
+        page.get_by_role("heading", name="You are selected").wait_for()
+        page.get_by_text("A free coffee").wait_for()
+        screen.shoot("selected")
+
+        page.get_by_role("link", name="This device").first.click()
+        page.get_by_role("button", name="Delete everything …").click()
+        page.get_by_role("dialog").wait_for()
+        screen.shoot("delete", whole=False)
+        page.get_by_role("dialog").get_by_role("button", name="Delete everything").click()
+        page.get_by_role("heading", name="Everything on this device is deleted").wait_for()
+        screen.shoot("deleted")
+        left = page.evaluate("Promise.all([indexedDB.databases(), caches.keys()])")
+        assert left == [[], []]
+        assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+
+
+def test_a_closed_campaign_says_who_was_not_selected(look: Look, server: Server, mine: Path) -> None:
+    start(server, "few", users=30, wanted=1, rounds=2)
+    with look("join") as screen, Crowd(server.url, "few") as crowd:
+        page = screen.page
+        page.goto("/join/few")
+        add_visits(page, mine)
+        press(page)
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        crowd.join(10)
+        change(server, "few", "closed")
+        until(lambda: info_of(server, "few")["state"] == "finished")
+        page.reload()
+        page.locator("h2", has_text="selected").wait_for()
+        if page.get_by_role("heading", name="You are not selected").count():
+            screen.shoot("not-selected")
+        page.evaluate("indexedDB.databases()")
+        fresh = page.context.browser.new_context(base_url=server.url)
+        try:
+            other = fresh.new_page()
+            other.goto("/join/few")
+            other.get_by_role("heading", name="The campaign is over").wait_for()
+            late = Screen(other, "join")
+            late.shoot("over")
+            assert not late.violations
+        finally:
+            fresh.close()
+
+
+def test_whoever_has_no_frequent_place_is_told_what_null_tells(look: Look, server: Server, tmp_path: Path) -> None:
+    start(server, "null")
+    with look("join") as screen:
+        page = screen.page
+        sent = record(page)
+        page.goto("/join/null")
+        add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send NULL")
+        page.get_by_text("No frequent place in this area", exact=True).wait_for()
+        page.get_by_text("the server learns for certain that you have none").wait_for()
+        screen.shoot("null-in-the-clear")
+        press(page, "Send NULL")
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        assert b"nullnull" in next(one.body for one in sent if one.method == "PUT")
+
+
+def test_a_protected_null_is_shown_as_dice_like_anyones(look: Look, server: Server, tmp_path: Path) -> None:
+    start(server, "protected")
+    announced = info_of(server, "protected")
+    policy = cv.Policy.from_bytes(httpx.get(f"{server.url}/v1/campaigns/protected/rounds/0/policy").content)
+    packed = with_null_row(policy, like_cell=20, null_epsilon=9.0)
+    changed = {**announced, "null_epsilon": 9.0, "policy_hash": packed[len(MAGIC) : len(MAGIC) + 32].hex()}
+    with look("join") as screen:
+        page = screen.page
+        page.route("**/v1/campaigns/protected", lambda route: route.fulfill(json=changed))
+        page.route("**/rounds/0/policy", lambda route: route.fulfill(body=packed))
+        page.goto("/join/protected")
+        add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE))
+        page.get_by_text("This campaign protects that").wait_for()
+        page.get_by_text("Whether you have a frequent place").wait_for()
+        screen.shoot("null-protected")
+
+
+def with_null_row(policy: cv.Policy, like_cell: int, null_epsilon: float) -> bytes:
+    """The policy as a file, with a row for NULL that draws as one of its cells does."""
+    canonical = policy.canonical_bytes()
+    length = int.from_bytes(canonical[:8], "big")
+    header, body = json.loads(canonical[8 : 8 + length]), canonical[8 + length :]
+    row = (len(header["symbols"]) - 1) * (header["bits"] // 8 + 1)
+    first = row * len(policy.area)
+    header["null_epsilon"] = struct.pack(">d", null_epsilon).hex()
+    if "completion" in header:
+        header["completion"]["null_row"] = header["completion"]["row"][like_cell]
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    null = body[row * like_cell : row * (like_cell + 1)]
+    made = len(text).to_bytes(8, "big") + text + body[:first] + null + body[first:]
+    return MAGIC + hashlib.sha256(made).digest() + zlib.compress(made)
+
+
+# --- what the server can see ----------------------------------------------------------------------------
+
+
+def test_requests_tell_nothing_by_size_order_or_host(browser: Any, server: Server, tmp_path: Path) -> None:
+    start(server, "sizes", users=24)
+    shapes = []
+    files = [
+        (visits(tmp_path / "a.csv", HOME), BUTTON),
+        (visits(tmp_path / "b.csv", WORK, (40.7484, -73.9857), every_days=2), BUTTON),
+        (visits(tmp_path / "c.csv", ELSEWHERE), "Send NULL"),
+    ]
+    for file, button in files:
+        context = browser.new_context(base_url=server.url)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        asked: list[str] = []
+        context.on("request", lambda one, to=asked: to.append(one.url))
+        sent = record(page)
+        page.goto("/join/sizes")
+        add_visits(page, file, button)
+        press(page, button)
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        page.get_by_role("button", name="Ask whether").wait_for()
+        shapes.append([(one.method, one.path, len(one.body), sizes(one.headers)) for one in sent])
+        assert all(url.startswith((server.url, "blob:")) for url in asked)
+        context.close()
+    assert shapes[0] == shapes[1] == shapes[2]
+    assert [method for method, *_ in shapes[0]] == ["GET", "GET", "POST", "PUT", "GET"]
+
+
+def sizes(headers: dict[str, str]) -> dict[str, int]:
+    return {name: len(value) for name, value in headers.items()}
+
+
+def test_a_policy_that_fails_the_check_is_refused_and_nothing_is_sent(look: Look, server: Server, mine: Path) -> None:
+    start(server, "bad")
+    announced = info_of(server, "bad")
+    good = cv.Policy.from_bytes(httpx.get(f"{server.url}/v1/campaigns/bad/rounds/0/policy").content)
+    weights = np.array(good.weights)
+    most = int(weights[0, 0] - 1)
+    weights[0, 0] -= most
+    weights[0, -1] += most
+    unfair = replace(good, weights=weights)
+    with look("join") as screen:
+        page = screen.page
+        sent = record(page)
+        page.goto("/join/bad")
+        add_visits(page, mine)
+
+        # Another policy than the announced one: only this device is shown it.
+        page.route("**/rounds/0/policy", lambda route: route.fulfill(body=unfair.to_bytes()))
+        page.reload()
+        page.get_by_role("heading", name="policy fails the check").wait_for()
+        page.get_by_text("who is shown another policy can be singled out").wait_for()
+        # The announced one, but it is not private.
+        page.route("**/v1/campaigns/bad", lambda route: route.fulfill(json={**announced, "policy_hash": unfair.hash}))
+        page.get_by_role("button", name="Look again").click()
+        page.get_by_text("NOT private at ε = 1 per km").wait_for()
+        screen.shoot("refused")
+        # Bytes that are damaged.
+        page.route("**/rounds/0/policy", lambda route: route.fulfill(body=good.to_bytes()[:-40]))
+        page.get_by_role("button", name="Look again").click()
+        page.get_by_text("the answer makes no sense").wait_for()
+        assert {one.method for one in sent} == {"GET"}
+        assert not page.get_by_role("button", name=BUTTON).count()
+
+
+# --- lines that drop, tabs and reloads ------------------------------------------------------------------
+
+
+def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_network(
+    look: Look, server: Server, mine: Path
+) -> None:
+    start(server, "offline")
+    with look("join") as screen:
+        page = screen.page
+        sent = record(page)
+        page.goto("/join/offline")
+        add_visits(page, mine)
+        page.wait_for_function("navigator.serviceWorker.ready.then(() => caches.match('/join/')).then(Boolean)")
+        page.wait_for_timeout(1000)
+        # The seat is there, the report never arrives.
+        page.route("**/report", lambda route: route.abort())
+        press(page)
+        page.get_by_role("heading", name="Drawn and kept; not yet delivered").wait_for()
+        screen.shoot("offline-kept")
+        page.unroute("**/report")
+        page.context.set_offline(True)
+        page.reload()
+        page.get_by_role("heading", name="Drawn and kept; not yet delivered").wait_for()
+        page.get_by_role("link", name="This device").first.click()
+        page.get_by_text("is spent for good").wait_for()
+        page.get_by_role("link", name="Take part").click()
+        # A reload in the middle of sending.
+        page.context.set_offline(False)
+        page.route("**/report", lambda _: None)
+        page.reload()
+        page.get_by_role("heading", name="Sending").wait_for()
+        page.wait_for_timeout(300)
+        screen.shoot("sending")
+        page.unroute("**/report")
+        page.reload()
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        reports = [one for one in sent if one.method == "PUT"]
+        assert len(reports) > 4
+        assert len({one.body for one in reports}) == 1
+        assert len({one.headers["authorization"] for one in reports}) == 1
+        assert sum(one.method == "POST" for one in sent) == 1
+
+
+def test_the_page_starts_without_a_network_and_shows_what_was_announced(look: Look, server: Server, mine: Path) -> None:
+    start(server, "again")
+    with look("join") as screen:
+        page = screen.page
+        page.goto("/join/again")
+        add_visits(page, mine)
+        page.wait_for_function("navigator.serviceWorker.ready.then(() => caches.match('/join/')).then(Boolean)")
+        page.wait_for_timeout(1000)
+        page.context.set_offline(True)
+        page.reload()
+        page.get_by_text("You see what the campaign announced").wait_for()
+        page.locator(".map canvas").wait_for()
+        press(page)
+        page.get_by_text("You have no seat yet and nothing was drawn").wait_for()
+        screen.shoot("offline-no-seat")
+        page.goto("/join/never-seen")
+        page.get_by_role("heading", name="No network, or the server does not answer").wait_for()
+        screen.shoot("offline-unknown")
+        page.goto("/join/_")
+        page.get_by_role("link", name="Coffee on Broadway").wait_for()
+        screen.shoot("home")
+        page.context.set_offline(False)
+
+
+def test_two_tabs_draw_once(look: Look, server: Server, mine: Path) -> None:
+    start(server, "tabs")
+    with look("join") as screen:
+        one = screen.page
+        one.goto("/join/tabs")
+        add_visits(one, mine)
+        two = one.context.new_page()
+        two.goto("/join/tabs")
+        two.get_by_role("button", name=BUTTON).wait_for()
+        sent = record(one)
+        sent_too = record(two)
+        for page in (one, two):
+            page.get_by_label("No, this is the first time").check()
+        for page in (one, two):
+            page.get_by_role("button", name=BUTTON).click(no_wait_after=True)
+        for page in (one, two):
+            page.get_by_role("heading", name=DELIVERED).wait_for()
+        reports = [one_.body for one_ in sent + sent_too if one_.method == "PUT"]
+        assert len(reports) == 1
+        events = one.evaluate(
+            """new Promise((resolve) => {
+                const request = indexedDB.open("crowdveil");
+                request.onsuccess = () => {
+                    const all = request.result.transaction("event").objectStore("event").getAll();
+                    all.onsuccess = () => (request.result.close(), resolve(all.result.map(({ kind }) => kind)));
+                };
+            })"""
+        )
+        assert events == ["created", "secret", "seat", "drawn", "acknowledged"]
+
+
+# --- every other state ----------------------------------------------------------------------------------
+
+
+def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, mine: Path, tmp_path: Path) -> None:
+    start(server, "greedy", epsilon_per_km=2.0)
+    start(server, "planned", opened=False)
+    start(server, "full", users=2, rounds=2, wanted=1)
+    start(server, "invited", enrolment="invite")
+    with look("join") as screen:
+        page = screen.page
+        page.goto("/join/_")
+        page.get_by_role("heading", name="No campaign here").wait_for()
+        screen.shoot("no-campaign")
+        page.goto("/join/none-such")
+        page.get_by_role("heading", name="There is no such campaign").wait_for()
+        screen.shoot("not-found")
+        page.goto("/join/planned")
+        page.get_by_role("heading", name="There is no such campaign").wait_for()
+
+        page.goto("/join/greedy")
+        page.get_by_role("heading", name="asks for more than you allow").wait_for()
+        screen.shoot("over-limits")
+        page.get_by_role("link", name="See your limits").click()
+        page.get_by_label("One reply").fill("8")
+        page.get_by_text("Looser than the default").wait_for()
+        page.get_by_label("One reply").fill("0.5")
+        page.get_by_text("Should be a number above 1").wait_for()
+        page.get_by_label("One reply").fill("8")
+        page.get_by_text("More limits").click()
+        screen.shoot("limits")
+        page.get_by_role("button", name="Save limits").click()
+        page.get_by_text("Saved.").wait_for()
+        page.get_by_role("link", name="Take part").click()
+        page.get_by_role("heading", name="Your visits").wait_for()
+
+        broken, empty = tmp_path / "broken.json", tmp_path / "empty.csv"
+        broken.write_text('{"locations": [{"latitudeE7": 407000000, "longi')
+        empty.write_text("time,latitude,longitude\n")
+        page.set_input_files("#files", broken)
+        page.get_by_text("This file cannot be read").wait_for()
+        screen.shoot("broken-file")
+        page.set_input_files("#files", empty)
+        page.get_by_text("There are no visits in this file").wait_for()
+        screen.shoot("empty-file")
+        add_visits(page, mine)
+        page.set_input_files("#files", mine)
+        page.get_by_text("This file is here already").wait_for()
+        page.get_by_label("I do not know").check()
+        page.get_by_text("This would pass your lifetime limit").wait_for()
+        assert page.get_by_role("button", name=BUTTON).is_disabled()
+        screen.shoot("lifetime-unknown")
+
+        with Crowd(server.url, "full") as crowd:
+            seats = [crowd._seat("one" * 8)]
+            page.goto("/join/full")
+            page.get_by_role("button", name=BUTTON).wait_for()
+            seats.append(crowd._seat("two" * 8))
+        press(page)
+        page.get_by_text("No seat is free").wait_for()
+        screen.shoot("no-seat")
+
+        page.goto("/join/invited")
+        page.get_by_label("Invite").fill("not-an-invite")
+        press(page)
+        page.get_by_text("The server knows no such invite").wait_for()
+        screen.shoot("bad-invite")
+        made = operate(server, "invited/invites", json.dumps({"protocol": PROTOCOL, "count": 1}).encode(), "POST")
+        page.goto("/join/_")
+        page.goto(f"/join/invited#invite={made['invites'][0]}")
+        page.get_by_role("button", name=BUTTON).wait_for()
+        press(page)
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+
+
+def test_pauses_late_reports_and_the_lifetime_limit(look: Look, server: Server, mine: Path) -> None:
+    start(server, "pause", users=12)
+    start(server, "late", users=12)
+    start(server, "one-more")
+    with look("join") as screen:
+        page = screen.page
+        page.goto("/join/pause")
+        add_visits(page, mine)
+        page.get_by_label("No, this is the first time").check()
+        change(server, "pause", "paused")
+        page.get_by_role("button", name=BUTTON).click()
+        page.get_by_text("The campaign was paused").wait_for()
+        screen.shoot("paused-no-seat")
+        page.reload()
+        page.get_by_role("heading", name="The campaign is paused").wait_for()
+        screen.shoot("paused")
+        change(server, "pause", "open")
+        page.get_by_role("button", name="Look again").click()
+        page.get_by_role("button", name=BUTTON).wait_for()
+
+        # Paused between draw and report.
+        page.route("**/report", after(lambda: change(server, "pause", "paused")))
+        press(page)
+        page.get_by_text("It takes no reports at the moment").wait_for()
+        screen.shoot("paused-kept")
+        page.unroute("**/report")
+        change(server, "pause", "open")
+        page.get_by_role("button", name="Send the same value again").click()
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+
+        page.goto("/join/late")
+        page.get_by_role("button", name=BUTTON).wait_for()
+        page.route("**/report", after(lambda: change(server, "late", "closed")))
+        press(page)
+        page.get_by_role("heading", name="Your reply was not counted").wait_for()
+        screen.shoot("not-counted")
+        page.unroute("**/report")
+
+        page.goto("/join/one-more#device")
+        page.get_by_label("All replies of this device").fill("8")
+        page.get_by_role("button", name="Save limits").click()
+        page.get_by_text("Saved.").wait_for()
+        page.get_by_role("link", name="Take part").click()
+        page.get_by_role("heading", name="Your lifetime limit is reached").wait_for()
+        screen.shoot("lifetime-reached")
+
+
+def after(first: Callable[[], None]) -> Callable[[Any], None]:
+    """Lets a request through once something else was done."""
+
+    def handle(route: Any) -> None:
+        first()
+        route.continue_()
+
+    return handle
+
+
+def test_a_round_that_moves_on_is_shown_before_anything_is_drawn(look: Look, server: Server, mine: Path) -> None:
+    start(server, "moves", users=4, rounds=2, wanted=1)
+    with look("join") as screen, Crowd(server.url, "moves") as crowd:
+        page = screen.page
+        sent = record(page)
+        page.goto("/join/moves")
+        add_visits(page, mine)
+        crowd.join(2)
+        until(lambda: info_of(server, "moves")["round"] == 1)
+        press(page)
+        page.get_by_text("The round moved on while you read").wait_for()
+        assert not [one for one in sent if one.method == "PUT"]
+        screen.shoot("round-moved-on")
+        page.get_by_role("button", name=BUTTON).click()
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+
+
+def test_loading_importing_and_blocked_storage_are_drawn_too(look: Look, server: Server, tmp_path: Path) -> None:
+    start(server, "slow")
+    with look("join") as screen:
+        page = screen.page
+        page.route("**/v1/campaigns/slow", lambda _: None)
+        page.goto("/join/slow")
+        page.get_by_text("Fetching and checking the campaign").wait_for()
+        page.wait_for_timeout(500)
+        screen.shoot("loading")
+        page.unroute("**/v1/campaigns/slow")
+        page.reload()
+        page.get_by_role("heading", name="Your visits").wait_for()
+        large = tmp_path / "Records.json"
+        write_timeline(large, megabytes=60)
+        page.evaluate(
+            """() => {
+                window.longest = 0;
+                let last = performance.now();
+                const tick = () => {
+                    const now = performance.now();
+                    window.longest = Math.max(window.longest, now - last);
+                    last = now;
+                    setTimeout(tick, 10);
+                };
+                tick();
+            }"""
+        )
+        page.set_input_files("#files", large)
+        page.get_by_text("Reading Records.json … 1").or_(page.get_by_text("Reading Records.json … 2")).first.wait_for()
+        screen.shoot("importing")
+        page.get_by_role("button", name="Remove Records.json").wait_for(timeout=120_000)
+        page.get_by_text("2 cells are frequent").wait_for(timeout=60_000)
+        assert page.evaluate("window.longest") < 1000, "the page froze while it read"
+
+    with look("join") as screen:
+        page = screen.page
+        page.route("**/assets/worker-*.js", lambda route: _altered(route, NO_STORAGE))
+        page.goto("/join/slow")
+        page.get_by_role("heading", name="This browser keeps nothing for this page").wait_for()
+        screen.shoot("storage-blocked")
+
+
+def test_a_full_disk_keeps_nothing_and_says_so(look: Look, server: Server, mine: Path) -> None:
+    start(server, "room")
+    with look("join") as screen:
+        page = screen.page
+        page.route("**/assets/worker-*.js", lambda route: _altered(route, NO_ROOM))
+        page.goto("/join/room")
+        page.set_input_files("#files", mine)
+        page.get_by_text("There is no room for it").wait_for()
+        screen.shoot("storage-full")
+        assert not page.get_by_role("button", name="Remove").count()
+
+
+NO_STORAGE = "self.indexedDB.open = () => { throw new DOMException('access is denied', 'SecurityError'); };"
+NO_ROOM = "IDBObjectStore.prototype.add = () => { throw new DOMException('no space', 'QuotaExceededError'); };"
+
+
+def _altered(route: Any, first: str) -> None:
+    """The worker's script, after something that takes a part of the browser away from it."""
+    answer = route.fetch()
+    route.fulfill(response=answer, body=f"{first}\n{answer.text()}")
+
+
+def write_timeline(path: Path, megabytes: int) -> None:
+    """A Records.json of two places, of about so many megabytes."""
+    now = datetime.now(UTC)
+
+    def records() -> Iterator[str]:
+        size, number = 0, 0
+        while size < megabytes * 1_000_000:
+            number += 1
+            latitude, longitude = (HOME, WORK)[number % 2]
+            time_ = (now - timedelta(days=1, minutes=number % 200_000, seconds=number // 200_000)).isoformat()
+            text = json.dumps(
+                {
+                    "latitudeE7": round(latitude * 1e7) + number % 1000,
+                    "longitudeE7": round(longitude * 1e7),
+                    "accuracy": 20,
+                    "source": "WIFI",
+                    "deviceTag": 123456789,
+                    "timestamp": time_,
+                }
+            )
+            size += len(text) + 2
+            yield text
+
+    with path.open("w") as file:
+        file.write('{"locations": [')
+        for index, text in enumerate(records()):
+            file.write((", " if index else "") + text)
+        file.write("]}")
+
+
+def test_recording_keeps_visits_while_the_page_is_open(look: Look, server: Server) -> None:
+    start(server, "record")
+    place = {"latitude": HOME[0], "longitude": HOME[1], "accuracy": 20}
+    with look("join", geolocation=place, permissions=["geolocation"]) as screen:
+        page = screen.page
+        page.goto("/join/record")
+        page.get_by_role("button", name="Record while this page is open").click()
+        page.get_by_text("Recorded by this page").wait_for()
+        page.get_by_text("1 visit,").wait_for()
+        page.get_by_role("button", name="Send NULL").wait_for()
+        screen.shoot("recording")
+        page.get_by_role("button", name="Stop recording").click()
+
+
+def test_the_keyboard_is_enough_and_all_is_well_in_the_dark(look: Look, server: Server, mine: Path) -> None:
+    start(server, "dark")
+    with look("join-dark", color_scheme="dark", reduced_motion="reduce") as screen:
+        page = screen.page
+        page.goto("/join/dark")
+        add_visits(page, mine)
+        screen.shoot("certified")
+        page.get_by_label("No, this is the first time").focus()
+        page.keyboard.press("Space")
+        page.get_by_role("button", name=BUTTON).focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        assert page.evaluate("document.activeElement.textContent") == DELIVERED
+        screen.shoot("waiting")
+        page.get_by_role("link", name="This device").first.focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Your limits").wait_for()
+        screen.shoot("device")
+
+
+def test_little_is_loaded_before_a_participant_can_begin(look: Look, server: Server) -> None:
+    start(server, "small")
+    with look("join") as screen:
+        page, loaded = screen.page, {}
+        page.on("response", lambda one: loaded.update({one.url: int(one.headers.get("content-length", 0))}))
+        page.goto("/join/small")
+        page.get_by_role("heading", name="Your visits").wait_for()
+        parts = {url: size for url, size in loaded.items() if "/v1/" not in url}
+        assert len(parts) > 3
+        assert sum(parts.values()) < MOST_LOADED, parts
+        found = page.evaluate("fetch('/pages/manifest.webmanifest').then((one) => one.json())")
+        assert found["scope"] == "/join/"

@@ -1,0 +1,13 @@
+// What the page's address says: /join/coffee#invite=... names a campaign and, after the #, which no server sees, an invite.
+
+const ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
+
+/** The campaign's id; undefined where the address names none. */
+export function campaignIn(pathname: string): string | undefined {
+  const last = /^\/join\/([^/]+)\/?$/.exec(pathname)?.[1] ?? "";
+  return ID.test(last) ? last : undefined;
+}
+
+export function inviteIn(hash: string): string | undefined {
+  return new URLSearchParams(hash.replace(/^#/, "")).get("invite") ?? undefined;
+}

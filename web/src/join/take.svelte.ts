@@ -1,0 +1,291 @@
+// How this device stands in one campaign, as the page draws it. All work is done in the worker.
+
+import type { Caps } from "../core/caps";
+import { campaignIn, inviteIn } from "./address";
+import { troubleIn } from "./client";
+import type { Answered, Api, Asked, Happening, Leaves, Local, Looked, Places, SourceView, Trouble } from "./messages";
+import { forgetPages } from "./offline";
+import { localOffsetS } from "./recording";
+
+/**
+ *     loading → ready → sending → sent            the way through
+ *               trouble                           the campaign cannot be joined now, or not at all
+ *               kept                              drawn, not yet acknowledged: sent again, unchanged
+ *               uncounted                         drawn and seen, but never counted
+ *     home, blocked, deleted                      no campaign in the address; nowhere to keep anything; all gone
+ */
+export type Stage = "loading" | "home" | "blocked" | "trouble" | "ready" | "sending" | "kept" | "sent" | "uncounted" | "deleted";
+
+const AGAIN_MS = 30_000;
+const LOOK_AGAIN_MS = 5_000;
+const MOST_ASKED = 50;
+
+export interface Reading {
+  readonly name: string;
+  readonly done: number;
+  readonly total: number;
+}
+
+export class Take {
+  readonly campaign = campaignIn(location.pathname);
+  stage: Stage = $state("loading");
+  local: Local | null = $state.raw(null);
+  looked: Looked | null = $state.raw(null);
+  places: Places | null = $state.raw(null);
+  leaves: Leaves | null = $state.raw(null);
+  trouble: Trouble | null = $state.raw(null);
+  /** About a file or a recording; the page as a whole goes on. */
+  fileTrouble: (Trouble & { readonly name: string }) | null = $state.raw(null);
+  reading: Reading | null = $state.raw(null);
+  finding = $state(false);
+  checking: { readonly done: number; readonly total: number } | null = $state.raw(null);
+  asked: readonly Asked[] = $state.raw([]);
+  answered: Answered | null = $state.raw(null);
+  asking = $state(false);
+  statusTrouble: Trouble | null = $state.raw(null);
+  /** The dice changed after the button was pressed: it has to be pressed again. */
+  changed = $state(false);
+  invite = $state(inviteIn(location.hash) ?? "");
+  readonly #api: Api;
+  readonly #tabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("crowdveil") : null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(connect: (happened: (happening: Happening) => void) => Api) {
+    this.#api = connect((happening) => this.#happened(happening));
+    this.#tabs?.addEventListener("message", () => void this.#otherTab());
+    addEventListener("online", () => this.#soon(0));
+    addEventListener("pageshow", (event) => event.persisted && void this.begin());
+  }
+
+  get name(): string {
+    return this.looked?.info.name ?? this.trouble?.info?.name ?? this.local?.name ?? this.campaign ?? "crowdveil";
+  }
+
+  get last(): Asked | undefined {
+    return this.asked.at(-1);
+  }
+
+  /** From the ledger on: where this device stands, and what comes next. */
+  async begin(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.stage = "loading";
+    this.trouble = null;
+    if (!(await this.#refresh())) return;
+    const entry = this.local?.entry;
+    this.answered = this.local?.answered ?? null;
+    if (this.campaign === undefined) this.stage = "home";
+    else if (entry?.state === "acknowledged") await this.#sent();
+    else if (entry?.state === "refused") this.stage = "uncounted";
+    else if (entry?.drawn) await this.send(0);
+    else await this.look();
+  }
+
+  async look(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.stage = "loading";
+    this.trouble = null;
+    try {
+      this.looked = await this.#api.look();
+      this.checking = null;
+      this.stage = "ready";
+      await this.find();
+    } catch (error) {
+      this.checking = null;
+      this.#stop(error);
+    }
+  }
+
+  /** Frequent places, after visits came or went. */
+  async find(): Promise<void> {
+    if (this.looked === null) return;
+    this.finding = true;
+    try {
+      this.places = this.local?.sources.length ? await this.#api.places() : null;
+      this.leaves = this.places?.leaves ?? null;
+    } catch (error) {
+      this.#stop(error);
+    } finally {
+      this.finding = false;
+    }
+  }
+
+  async importFiles(files: readonly File[]): Promise<void> {
+    this.fileTrouble = null;
+    // Not there on pages without https.
+    if ("storage" in navigator) void navigator.storage.persist().catch(() => false);
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    for (const file of files) {
+      this.reading = { name: file.name, done: 0, total: file.size };
+      try {
+        await this.#api.importFile(file, zone);
+      } catch (error) {
+        this.fileTrouble = { ...troubleIn(error), name: file.name };
+        break;
+      }
+    }
+    this.reading = null;
+    await this.#visitsChanged();
+  }
+
+  async record(latitude: number, longitude: number): Promise<void> {
+    try {
+      await this.#api.record(latitude, longitude, localOffsetS());
+      await this.#visitsChanged();
+    } catch (error) {
+      this.fileTrouble = { ...troubleIn(error), name: "the recording" };
+    }
+  }
+
+  async remove(source: SourceView): Promise<void> {
+    await this.#api.removeSource(source.id);
+    await this.#visitsChanged();
+  }
+
+  /** The button: a seat, one draw, one report; or, if there is a drawn value, that value again. */
+  async send(alreadySpentPerKm: number): Promise<void> {
+    if (this.changed) {
+      this.changed = false;
+      this.stage = "sending";
+      await this.#api.agree(true);
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.asked = [];
+    this.trouble = null;
+    this.stage = "sending";
+    try {
+      const entry = await this.#api.join(alreadySpentPerKm, this.invite.trim() || null);
+      await this.#refresh();
+      this.#tabs?.postMessage("changed");
+      if (entry.state === "acknowledged") await this.#sent();
+    } catch (error) {
+      await this.#refresh();
+      this.#tabs?.postMessage("changed");
+      this.#stop(error);
+    } finally {
+      this.changed = false;
+    }
+  }
+
+  /** No to what changed: nothing is drawn. */
+  async declineChanged(): Promise<void> {
+    await this.#api.agree(false);
+  }
+
+  async askStatus(): Promise<void> {
+    this.asking = true;
+    this.statusTrouble = null;
+    try {
+      this.answered = await this.#api.status();
+    } catch (error) {
+      this.statusTrouble = troubleIn(error);
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  async setCaps(caps: Caps): Promise<void> {
+    await this.#api.setCaps(caps);
+    this.#tabs?.postMessage("changed");
+    await this.#refresh();
+    if (this.stage === "ready" || this.stage === "trouble") await this.look();
+  }
+
+  async deleteEverything(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#api.deleteEverything();
+    await forgetPages();
+    this.looked = this.places = this.leaves = this.local = null;
+    this.stage = "deleted";
+    this.#tabs?.postMessage("changed");
+  }
+
+  async #sent(): Promise<void> {
+    this.stage = "sent";
+    await this.askStatus();
+  }
+
+  async #refresh(): Promise<boolean> {
+    try {
+      this.local = await this.#api.open(this.campaign ?? "");
+      return true;
+    } catch (error) {
+      this.trouble = troubleIn(error);
+      this.stage = "blocked";
+      return false;
+    }
+  }
+
+  async #visitsChanged(): Promise<void> {
+    if (await this.#refresh()) await this.find();
+    this.#tabs?.postMessage("changed");
+  }
+
+  /** Another tab took part, changed limits or visits, or deleted everything. */
+  async #otherTab(): Promise<void> {
+    if (this.stage === "sending" || this.stage === "deleted" || this.reading !== null) return;
+    const before = this.local;
+    if (!(await this.#refresh())) return;
+    const { entry, sources } = this.local as Local;
+    const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
+    if (!same(before?.entry, entry) || !same(before?.caps, this.local?.caps)) await this.begin();
+    else if (!same(before?.sources, sources)) await this.find();
+  }
+
+  #stop(error: unknown): void {
+    this.trouble = troubleIn(error);
+    const entry = this.local?.entry;
+    if (this.trouble.kind === "storage-blocked" || this.trouble.kind === "ledger-altered") this.stage = "blocked";
+    else if (entry?.state === "refused") this.stage = "uncounted";
+    else if (entry?.drawn && entry.state === "drawn") {
+      this.stage = "kept";
+      this.#soon(AGAIN_MS);
+    } else if (this.looked !== null && STAYS.has(this.trouble.kind)) this.stage = "ready";
+    else {
+      this.stage = "trouble";
+      if (this.trouble.kind === "not-yet" && this.trouble.info?.state === "open") this.#soon(LOOK_AGAIN_MS);
+    }
+  }
+
+  /** What waits for the network, or for a round, is tried again by itself. */
+  #soon(afterMs: number): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => {
+      if (this.stage === "kept") void this.send(0);
+      else if (this.stage === "trouble" && WAITS.has(this.trouble?.kind ?? "failed")) void this.look();
+      else if (this.stage === "ready" && this.looked?.offlineSince != null) void this.look();
+    }, afterMs);
+  }
+
+  #happened(happening: Happening): void {
+    switch (happening.what) {
+      case "read":
+        if (this.reading) this.reading = { ...this.reading, done: happening.done, total: happening.total };
+        break;
+      case "checking":
+        this.checking = happening;
+        break;
+      case "asked":
+        this.asked = noted(this.asked, happening.asked).slice(-MOST_ASKED);
+        break;
+      case "changed":
+        void this.#refresh().then(() => {
+          this.looked = happening.looked;
+          this.leaves = happening.leaves;
+          this.changed = true;
+          this.stage = "ready";
+        });
+    }
+  }
+}
+
+/** Said beside the button, which may be pressed again. */
+const STAYS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "paused", "no-seat", "bad-invite", "declined", "storage-full", "failed"]);
+const WAITS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "not-yet", "paused"]);
+
+/** An answer takes its question's place. */
+export function noted(before: readonly Asked[], asked: Asked): readonly Asked[] {
+  const last = before.at(-1);
+  const answers = last?.status === null && asked.status !== null && last.method === asked.method && last.path === asked.path;
+  return answers ? [...before.slice(0, -1), asked] : [...before, asked];
+}

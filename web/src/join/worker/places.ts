@@ -1,0 +1,82 @@
+// From visits to what the page shows: frequent places, the one that is drawn from, and the odds of what would be sent.
+
+import type { Device, Offer } from "../../core/device";
+import { NULL, type Policy } from "../../core/policy/policy";
+import { frequentPlaces } from "../../core/profile/place";
+import { countVisits, type Counts, type Profile } from "../../core/profile/profile";
+import type { Visits } from "../../core/profile/visits";
+import { symbolOdds } from "../../core/words";
+import type { Leaves, MapView, Places, PlaceView } from "../messages";
+import { regionsOf } from "./shape";
+
+/** Beyond, only cells that were visited and targets are drawn. */
+const MOST_REGIONS = 4000;
+const MOST_PLACES = 100;
+const MOST_SYMBOLS = 5;
+
+export interface Found {
+  /** The place to draw from, or `NULL`. */
+  readonly place: number;
+  readonly view: Places;
+}
+
+export async function findPlaces(device: Device, offer: Offer, visits: Visits): Promise<Found> {
+  const { area, targets } = offer.terms;
+  const periods = device.periods(offer.info);
+  const counts = countVisits(visits, area, periods);
+  const profile = device.profile(offer, visits);
+  const place = device.place(offer, profile);
+  const frequent = new Set(frequentPlaces(profile, offer.info.delta));
+  const wanted = new Set(targets);
+  const views = [...profile].map(([cell, probability]): PlaceView => {
+    const { latitude, longitude } = area.centre(cell);
+    const seen = visitsOf(counts, cell);
+    return { cell, latitude, longitude, visits: seen, probability, frequent: frequent.has(cell), target: wanted.has(cell) };
+  });
+  views.sort((a, b) => b.probability - a.probability || a.cell - b.cell);
+  return {
+    place,
+    view: {
+      counted: visits.length - counts.outsideArea - counts.outsidePeriods,
+      outsideArea: counts.outsideArea,
+      outsidePeriods: counts.outsidePeriods,
+      periods: periods.count,
+      places: views.slice(0, MOST_PLACES),
+      frequent: frequent.size,
+      chosen: place === NULL ? null : place,
+      map: await mapOf(offer, profile),
+      leaves: leavesFrom(offer.policy, place),
+    },
+  };
+}
+
+/** What would be sent from a place, likeliest first. */
+export function leavesFrom(policy: Policy, place: number): Leaves {
+  const none = place === NULL;
+  if (none && !policy.protectsNull) return { none, clear: true, odds: [], others: 0, othersShare: 0 };
+  const selecting = new Set(policy.fields.selecting);
+  const odds = symbolOdds(policy, place)
+    .map((share, symbol) => ({ name: policy.symbolName(symbol), share, selecting: selecting.has(symbol) }))
+    .sort((a, b) => b.share - a.share);
+  const shown = odds.slice(0, MOST_SYMBOLS);
+  const othersShare = odds.slice(MOST_SYMBOLS).reduce((sum, { share }) => sum + share, 0);
+  return { none, clear: false, odds: shown, others: odds.length - shown.length, othersShare };
+}
+
+async function mapOf(offer: Offer, profile: Profile): Promise<MapView> {
+  const { area, targets } = offer.terms;
+  const cells =
+    area.cells <= MOST_REGIONS
+      ? Array.from({ length: area.cells }, (_, cell) => cell)
+      : [...new Set([...profile.keys(), ...targets])].sort((a, b) => a - b);
+  const at = new Map(cells.map((cell, index) => [cell, index]));
+  return {
+    regions: await regionsOf(area, cells),
+    values: cells.map((cell) => profile.get(cell) ?? 0),
+    targets: targets.flatMap((cell) => at.get(cell) ?? []),
+  };
+}
+
+function visitsOf(counts: Counts, cell: number): number {
+  return counts.visits.get(cell)?.reduce((sum, one) => sum + one, 0) ?? 0;
+}
