@@ -16,7 +16,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--upgrade
 
-.PHONY: help demo test web browser faults lint study bench docs lock clean
+.PHONY: help demo test web pages browser faults lint study bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -26,7 +26,7 @@ demo: $(READY) ## run a private campaign over a synthetic city, compared and wit
 	@echo "== demo: a campaign over a synthetic city, written to demo/"
 	@$(BIN)/crowdveil demo --out demo
 
-test: lint web browser ## check style and types, then run every test, in a browser too
+test: lint web ## check style and types, then run every test but those in a browser
 	@echo "== test: vitest, and conformance of the browser's device with this one"
 	@$(BIN)/python -m tests.conformance.vectors --out web/vectors
 	@cd web && $(WITH_NODE) npm test --silent
@@ -38,6 +38,10 @@ faults: $(READY) ## kill, starve and fuzz the server and its devices, on both da
 	@$(BIN)/python -m tests.faults
 
 web: $(PAGES)/console.html ## build the pages into the package
+
+pages: web browser ## drive both pages in a browser, end to end; screenshots in screens/
+	@echo "== pages: playwright and chromium"
+	@$(BIN)/python -m pytest -n 0 tests/browser
 
 browser:
 	@command -v chromium >/dev/null || { \

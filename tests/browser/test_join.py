@@ -35,7 +35,7 @@ MOST_LOADED = 120_000
 @pytest.fixture(scope="module", autouse=True)
 def page_is_built() -> None:
     if not (pages_folder() / "sw.js").exists():
-        pytest.skip("the participant's page is not built; `make web` builds it")
+        pytest.fail("the participant's page is not built; `make web` builds it")
 
 
 # --- campaigns, and files of visits ---------------------------------------------------------------------

@@ -57,7 +57,9 @@ def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None
 
     @routes.get("/join/{campaign}")
     async def join(request: Request) -> Response:
-        return _send(files.get("join.html"), request.headers.get("accept-encoding", ""), headers)
+        # No tiles here: asking for the tile of a place would tell where it is.
+        own = {**headers, "content-security-policy": content_policy(None)}
+        return _send(files.get("join.html"), request.headers.get("accept-encoding", ""), own)
 
     @routes.get("/pages/{name:path}")
     async def part(name: str, request: Request) -> Response:
