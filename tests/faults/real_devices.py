@@ -24,12 +24,10 @@ import httpx
 import numpy as np
 
 import crowdveil as cv
-from crowdveil.certify import Certificate
+from crowdveil.cli.players import Certified
 from crowdveil.client import Device, Entry, HttpTransport, Ledger, Patience, Settings, Where
-from crowdveil.client.caps import Terms, check_policy
 from crowdveil.client.transport import check_url
 from crowdveil.errors import NoAnswerError, Refusal
-from crowdveil.policy.policy import Policy
 from crowdveil.traces import Visits
 from tests.faults.nursery import HOST
 
@@ -97,29 +95,7 @@ class FromAddress(HttpTransport):
         self._client = httpx.Client(headers=headers, timeout=TIMEOUT_S, transport=transport, trust_env=False)
 
 
-class Once:
-    """Reads and certifies the same bytes once for all devices of this process."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._policies: dict[bytes, Policy] = {}
-        self._certificates: dict[tuple[object, ...], Certificate] = {}
-
-    def read(self, data: bytes) -> Policy:
-        with self._lock:
-            if data not in self._policies:
-                self._policies[data] = Policy.from_bytes(data)
-            return self._policies[data]
-
-    def check(self, policy: Policy, policy_hash: str, terms: Terms) -> Certificate:
-        key = (policy.hash, policy_hash, terms.area.digest, terms.targets, terms.epsilon_per_km)
-        with self._lock:
-            if key not in self._certificates:
-                self._certificates[key] = check_policy(policy, policy_hash, terms)
-            return self._certificates[key]
-
-
-def join(who: Person, url: str, ledger: Path, once: Once, give_up: float) -> Entry | None:
+def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -> Entry | None:
     """Join, as often as it takes."""
     Ledger.create(ledger)
     with FromAddress(url, who.address) as transport:
@@ -142,7 +118,7 @@ def main() -> None:
     """Play some devices, a line of JSON for each that is through."""
     given = json.loads(sys.argv[1])
     url, folder, seed = f"http://{HOST}:{given['port']}", Path(given["ledgers"]), given["seed"]
-    once, give_up = Once(), time.monotonic() + given["within_s"]
+    once, give_up = Certified(), time.monotonic() + given["within_s"]
     lock = threading.Lock()
 
     def play(number: int) -> None:

@@ -84,8 +84,8 @@ def play(
     return _Game(crowd, announced, connect, progress).run()
 
 
-class _Certified:
-    """Policies and certificates of this process, each made once."""
+class Certified:
+    """Policies and certificates of this process: the same bytes are read and certified once for all its devices."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -93,13 +93,16 @@ class _Certified:
         self._certificates: dict[tuple[object, ...], Certificate] = {}
 
     def read(self, data: bytes) -> Policy:
+        """A policy from its bytes."""
         with self._lock:
             if data not in self._policies:
                 self._policies[data] = Policy.from_bytes(data)
             return self._policies[data]
 
     def check(self, policy: Policy, policy_hash: str, terms: Terms) -> Certificate:
-        key = (policy.hash, policy_hash, terms.area.digest, terms.targets, terms.epsilon_per_km)
+        """What `check_policy` gives; a refusal is never remembered."""
+        announced = (terms.area.digest, terms.targets, terms.epsilon_per_km, terms.null_epsilon)
+        key = (policy.hash, policy_hash, *announced)
         with self._lock:
             if key not in self._certificates:
                 self._certificates[key] = check_policy(policy, policy_hash, terms)
@@ -119,7 +122,7 @@ class _Game:
         self._progress = progress
         self._stop = Event()
         self._door = Door(announced, self._stop)
-        self._certified = _Certified()
+        self._certified = Certified()
         self._waiting = deque(range(len(crowd.profiles)))
         self._totals = Totals()
         self._lock = Lock()
