@@ -52,10 +52,20 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(nursery: Nursery, po
 
 
 def test_a_server_that_acknowledges_before_it_stores_is_convicted(nursery: Nursery, postgresql: PostgreSQL) -> None:
-    line = server_kills.run(
-        SQLITE, postgresql, nursery, kills=2, cold_kills=0, seed=1, variant="acknowledges-first", campaigns=["noise"]
-    )
-    assert any("lost" in one for one in line.failures)
+    def convicted(seed: int) -> bool:
+        line = server_kills.run(
+            SQLITE,
+            postgresql,
+            nursery,
+            kills=2,
+            cold_kills=0,
+            seed=seed,
+            variant="acknowledges-first",
+            campaigns=["noise"],
+        )
+        return any("lost" in one for one in line.failures)
+
+    assert any(convicted(seed) for seed in range(1, 7))  # a kill may fall where nothing was just acknowledged
 
 
 def test_a_server_that_logs_addresses_and_secrets_is_convicted(nursery: Nursery, postgresql: PostgreSQL) -> None:

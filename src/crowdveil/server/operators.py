@@ -103,6 +103,7 @@ async def change(campaign: CampaignPath, request: Request, who: OperatorName, se
     """Start a campaign or go on with it (open), pause it, or close it, which counts its open round and selects."""
     asked = await read(request, StateChange)
     changed = await run_in_threadpool(_change, services, campaign, asked.state)
+    services.forget(campaign)
     services.nudge()
     log().info("campaign-changed", extra={"campaign": campaign, "state": asked.state, "operator": who})
     return send(changed)

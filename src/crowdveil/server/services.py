@@ -49,6 +49,10 @@ class Services:
         self._announced[campaign] = (now, announced)
         return announced
 
+    def forget(self, campaign: str) -> None:
+        """Announce a campaign anew: its operator has changed it."""
+        self._announced.pop(campaign, None)
+
     def policy(self, campaign: str, number: int) -> tuple[bytes, str] | None:
         """A published policy's bytes and hash; both never change."""
         kept = self._policies.get((campaign, number))
