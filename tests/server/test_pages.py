@@ -6,7 +6,6 @@ import gzip
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 
 import crowdveil as cv
 from crowdveil.errors import InputError
@@ -57,9 +56,16 @@ def test_pages_that_were_not_built_say_how_to(store: Store, tmp_path: Path, monk
         assert "make web" in hall.ask("GET", "/console").text
 
 
-def test_a_tile_server_is_let_in_where_the_operator_names_one(tmp_path: Path) -> None:
-    app = FastAPI()
-    add_pages(app, TILES, built(tmp_path / "pages"))
+def test_a_tile_server_is_let_in_where_the_operator_names_one(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = built(tmp_path / "pages")
+    monkeypatch.setattr("crowdveil.server.app.add_pages", lambda app, _: add_pages(app, TILES, folder))
+    with Hall(store) as hall:
+        console, join = hall.ask("GET", "/console"), hall.ask("GET", "/join/coffee")
+    assert f'content="{TILES}"' in console.text
+    assert console.headers["content-security-policy"] == content_policy(TILES)
+    assert join.headers["content-security-policy"] == content_policy(None)
     assert "img-src 'self' data: https://tiles.example.org;" in content_policy(check_tiles(TILES))
     assert "https" not in content_policy(None)
     for bad in ("http://tiles.example.org/{z}/{x}/{y}.png", "https://x/{z}; script-src *", "tiles"):
