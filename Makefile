@@ -22,9 +22,9 @@ COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hash
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: $(READY) ## run a private campaign over a synthetic city, compared and with a report, in demo/
+demo: web ## run a private campaign over a synthetic city, in demo/; STAY=1 leaves its console up to look at
 	@echo "== demo: a campaign over a synthetic city, written to demo/"
-	@$(BIN)/crowdveil demo --out demo
+	@$(BIN)/crowdveil demo --out demo $(if $(STAY),--stay)
 
 test: lint web ## check style and types, then run every test but those in a browser
 	@echo "== test: vitest, and conformance of the browser's device with this one"

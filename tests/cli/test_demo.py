@@ -6,11 +6,14 @@ import csv
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 
@@ -20,6 +23,7 @@ from crowdveil.certify import certify
 from crowdveil.client import HttpTransport, Operator
 from crowdveil.errors import NoAnswerError
 from crowdveil.policy.policy import Policy
+from crowdveil.server.pages import FOLDER
 from crowdveil.wire import AuditRecord
 
 FILES = [
@@ -104,6 +108,7 @@ def test_the_demos_server_is_gone_and_its_data_stay(shown: tuple[Path, str]) -> 
     assert (folder / "server" / "crowdveil.sqlite").exists()
     token = (folder / "server" / "token").read_text().strip()
     assert token not in said
+    assert said.splitlines()[-1].endswith("crowdveil demo --stay, or make demo STAY=1")
     with HttpTransport(address[1]) as transport, pytest.raises(NoAnswerError):
         Operator(transport, token, sleep=lambda _: None).campaigns()
 
@@ -128,3 +133,43 @@ def test_no_obfuscation_covers_most_and_random_users_least(shown: tuple[Path, st
     assert found["none"] > found["crowdveil"] + 0.09
     assert found["crowdveil"] > found["random"] + 0.15
     assert found["laplace"] > found["random"] + 0.12
+
+
+SMALL = """
+import sys
+from crowdveil.cli import demo, main
+demo.CITY_USERS, demo.SEEDS, demo.METHODS = 200, 2, ("crowdveil", "random")
+sys.argv[1:] = ["demo", "--stay"]
+main()
+"""
+
+
+@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+def test_a_demo_that_stays_shows_its_finished_campaign_in_the_console_until_told(
+    tmp_path: Path, told: signal.Signals
+) -> None:
+    if not (FOLDER / "console.html").exists():
+        pytest.fail("the pages are not built; `make web` builds them")
+    demo = subprocess.Popen([sys.executable, "-uc", SMALL], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    assert demo.stdout is not None
+    with demo.stdout:
+        said = "".join(takewhile(lambda line: line != "The server stays up; Ctrl-C ends it.\n", demo.stdout))
+        console = re.search(r"(http://127\.0\.0\.1:\d+)/console#/campaigns/demo$", said, re.MULTILINE)
+        assert console is not None, said
+        url, token_file = console[1], tmp_path / "demo" / "server" / "token"
+        assert f"token, which is in {token_file.relative_to(tmp_path)}." in said
+        assert f"{url}/join/demo\n" in said
+        assert token_file.stat().st_mode & 0o777 == 0o600
+        for page in ("console", "join/demo"):
+            assert httpx.get(f"{url}/{page}").headers["content-type"].startswith("text/html")
+        with HttpTransport(url) as transport:
+            operator = Operator(transport, token_file.read_text().strip())
+            view = operator.view("demo")
+            assert view.state == "finished"
+            assert len(view.rounds) == 6
+            assert len(operator.selection_csv("demo").splitlines()) > 5
+        demo.send_signal(told)
+        assert demo.stdout.read() == ""
+    assert demo.wait(60) == 0
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url)

@@ -16,6 +16,7 @@ from crowdveil.certify import certify
 from crowdveil.cli.console import in_bytes, progress_bar, show_rows, working
 from crowdveil.cli.demo_campaign import Outcome, run_campaign
 from crowdveil.cli.files import open_folder, write_whole
+from crowdveil.cli.local_server import local_server
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.policy import draw_picture
 from crowdveil.cli.simulate import write_files
@@ -29,7 +30,11 @@ from crowdveil.study.worlds import World
 from crowdveil.traces import synthetic_visits
 from crowdveil.words import in_plain_words
 
-EXAMPLES = "Example: crowdveil demo --out demo/"
+EXAMPLES = """\b
+Examples:
+  crowdveil demo --out demo/
+  crowdveil demo --stay
+"""
 
 EPSILON_PER_KM = math.log(4)
 METHODS: tuple[Method, ...] = ("none", "crowdveil", "algorithm-2", "laplace", "random")
@@ -41,11 +46,15 @@ def run(
     seed: Annotated[
         str, typer.Option(help="Seed of the city, and of the order in which people come.", metavar="NUMBER")
     ] = "5",
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Leave the server up at the end, with the campaign in its console.")
+    ] = False,
 ) -> None:
     """Run a whole campaign once, over a synthetic city.
 
     Starts a server on this machine, lets 1,500 devices join over HTTP, exports and audits the selection, and stops
     the server. Then the same with other methods, and a report with maps. Files of an earlier run are replaced.
+    With --stay the server is started again at the end, to look at the campaign in the console, until Ctrl-C.
     """
     started = perf_counter()
     number = read_whole("seed", seed)
@@ -67,6 +76,21 @@ def run(
     show_rows("Coverage and privacy", HEADER, rows(found.records))
     _write(out, found, outcome)
     typer.echo(f"Done in {perf_counter() - started:.1f} s.")
+    if stay:
+        _stay(outcome.view.campaign, out / "server")
+    else:
+        typer.echo(
+            "To look at such a campaign in the console at the end: crowdveil demo --stay, or make demo STAY=1"
+        )
+
+
+def _stay(campaign: str, data: Path) -> None:
+    """Serve what is in the folder, and say where to look."""
+    with local_server(data) as server:
+        typer.echo(f"The console, with the finished campaign: {server.url}/console#/campaigns/{campaign}")
+        typer.echo(f"Sign in with the operator's token, which is in {server.token_file}.")
+        typer.echo(f"The participant's page: {server.url}/join/{campaign}")
+        server.stay()
 
 
 def demo_world(seed: int) -> World:

@@ -8,16 +8,19 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
+
+import typer
 
 from crowdveil.errors import CrowdveilError
 
 START_S, STOP_S = 90.0, 30.0
 """How long a slow machine may take."""
+LOG = "server.log"
 LISTENING = re.compile(r"Listening at (\S+)")
 
 
@@ -28,42 +31,52 @@ class LocalServer:
     url: str
     token: str
     token_file: Path
+    _process: subprocess.Popen[str] = field(repr=False)
+
+    def stay(self) -> None:
+        """Return once SIGINT or SIGTERM has ended the server; that it ends otherwise is an error."""
+        with _on((signal.SIGINT, signal.SIGTERM), lambda *_: self._process.terminate()):
+            typer.echo("The server stays up; Ctrl-C ends it.")
+            code = self._process.wait()
+        if code != 0:
+            raise CrowdveilError(f"the server ended by itself, with {code} (see {self.token_file.parent / LOG})")
 
 
 @contextmanager
 def local_server(folder: Path) -> Iterator[LocalServer]:
     """Run `crowdveil serve` on the data in a folder, until the block ends, however it ends."""
-    token_file, log = folder / "token", folder / "server.log"
+    token_file, log = folder / "token", folder / LOG
     command = [sys.executable, "-m", "crowdveil", "serve", "--data", str(folder), "--port", "0"]
     command += ["--new-token", "--token-file", str(token_file)]
     # A variable that names the database of a real server is not meant for this one.
     environment = {name: value for name, value in os.environ.items() if name != "CROWDVEIL_DATABASE"}
-    with _told_to_end(), log.open("wb") as errors:
+    with _on((signal.SIGTERM,), _end), log.open("wb") as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
         )
         try:
             url = _wait_for_address(process, log)
-            yield LocalServer(url, token_file.read_text(encoding="ascii").strip(), token_file)
+            yield LocalServer(url, token_file.read_text(encoding="ascii").strip(), token_file, process)
         finally:
             _stop(process)
 
 
 @contextmanager
-def _told_to_end() -> Iterator[None]:
-    """Make SIGTERM end this process like an error does, so that it does not leave the server behind."""
-
-    def end(number: int, _: object) -> NoReturn:
-        raise SystemExit(128 + number)
-
+def _on(signals: tuple[signal.Signals, ...], handle: Callable[[int, object], object]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # signals are the main thread's alone
         yield
         return
-    before = signal.signal(signal.SIGTERM, end)
+    before = {one: signal.signal(one, handle) for one in signals}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _end(number: int, _: object) -> NoReturn:
+    """End this process like an error does, so that it does not leave the server behind."""
+    raise SystemExit(128 + number)
 
 
 def _wait_for_address(process: subprocess.Popen[str], log: Path) -> str:
