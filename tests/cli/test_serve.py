@@ -29,8 +29,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What servers were started with; none really is."""
     calls: list[dict[str, Any]] = []
 
-    def stand_in(url: str, host: str, port: int, settings: object, *, ready: Any) -> None:
-        calls.append({"url": url, "host": host, "port": port, "settings": settings})
+    def stand_in(url: str, host: str, port: int, settings: object, *, tile_url: str | None, ready: Any) -> None:
+        calls.append({"url": url, "host": host, "port": port, "settings": settings, "tile_url": tile_url})
         ready(f"http://{host}:{port}")
 
     monkeypatch.setattr("crowdveil.server.run.serve", stand_in)
@@ -85,6 +85,17 @@ def test_other_machines_are_warned_of(run: Run, started: list[dict[str, Any]]) -
     assert started[-1]["host"] == "0.0.0.0"
 
 
+def test_a_tile_server_is_an_option_or_a_variable(
+    run: Run, started: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiles = "https://tiles.example.org/{z}/{x}/{y}.png"
+    run("serve")
+    run("serve", "--tiles", tiles)
+    monkeypatch.setenv("CROWDVEIL_TILES", tiles)
+    run("serve")
+    assert [one["tile_url"] for one in started] == [None, tiles, tiles]
+
+
 def test_what_cannot_be_is_one_line_and_nothing_is_made(run: Run, started: list[dict[str, Any]]) -> None:
     with closing(socket.socket()) as other:
         other.bind(("127.0.0.1", 0))
@@ -93,6 +104,7 @@ def test_what_cannot_be_is_one_line_and_nothing_is_made(run: Run, started: list[
         refused(run("serve", "--port", port), f"port = '127.0.0.1:{port}'", "in use", "choose another")
     refused(run("serve", "--port", "99999"), "port = 99999", "65535")
     refused(run("serve", "--port", "http"), "port = 'http'")
+    refused(run("serve", "--tiles", "https://x/{z}.png"), "tiles = 'https://x/{z}.png'", "/{z}/{x}/{y}.png")
     refused(run("serve", "--host", "192.0.2.1"), "192.0.2.1")
     refused(run("serve", "--host", "no such host"), "host = 'no such host'")
     assert not Path("crowdveil-data").exists()

@@ -68,9 +68,27 @@ def test_a_tile_server_is_let_in_where_the_operator_names_one(
     assert join.headers["content-security-policy"] == content_policy(None)
     assert "img-src 'self' data: https://tiles.example.org;" in content_policy(check_tiles(TILES))
     assert "https" not in content_policy(None)
-    for bad in ("http://tiles.example.org/{z}/{x}/{y}.png", "https://x/{z}; script-src *", "tiles"):
-        with pytest.raises(InputError, match="tile_url"):
-            check_tiles(bad)
+    several = check_tiles("http://{s}.tiles.example.org:8080/{z}/{x}/{y}{r}.png")
+    assert "img-src 'self' data: http://*.tiles.example.org:8080;" in content_policy(several)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *(
+            "tiles",
+            "",
+            "ftp://x/{z}/{x}/{y}",
+            "https://x/{z}/{x}.png",
+            "https://x/{z}/{x}/{y}/{key}",
+            "https://{x}{y}{z}/",
+        ),
+        *("https://x/{z}/{x}/{y}; script-src *", "https://*/{z}/{x}/{y}", "https://x /{z}/{x}/{y}", "//x/{z}/{x}/{y}"),
+    ],
+)
+def test_what_is_no_tile_server_is_refused(bad: str) -> None:
+    with pytest.raises(InputError, match=r"tiles = .*should be an address such as https://.*\{z\}/\{x\}/\{y\}"):
+        check_tiles(bad)
 
 
 def test_compressed_files_are_the_same_files() -> None:

@@ -29,6 +29,7 @@ Examples:
   crowdveil serve
   crowdveil serve --data /var/lib/crowdveil --port 9000
   crowdveil serve --database postgresql://crowdveil@localhost/crowdveil --new-token
+  crowdveil serve --tiles 'https://tiles.example.org/{z}/{x}/{y}.png'
 """
 
 
@@ -85,6 +86,14 @@ def run(
         Path | None,
         typer.Option(help="Write a new token to this file instead of printing it.", metavar="FILE"),
     ] = None,
+    tiles: Annotated[
+        str | None,
+        typer.Option(
+            help="A tile server for the console's maps, with {z}, {x} and {y}; none unless given.",
+            metavar="URL",
+            envvar="CROWDVEIL_TILES",
+        ),
+    ] = None,
 ) -> None:
     """Run the campaign server, until Ctrl-C.
 
@@ -92,6 +101,10 @@ def run(
     themselves. Speaks plain HTTP: put a proxy with TLS in front of it before anyone else is to reach it.
     """
     number = _check_address(host, port)
+    if tiles is not None:
+        from crowdveil.server.pages import check_tiles
+
+        check_tiles(tiles)
     url = database
     if url is None:
         open_folder(data, "data")
@@ -110,7 +123,7 @@ def run(
             f"{host} can be reached from other machines, and this is plain HTTP: tokens, and who takes part, can be "
             "read on the way. Devices refuse such an address. Put a proxy with TLS in front, and listen at 127.0.0.1."
         )
-    serve(url, host, number, settings, ready=_tell_ready)
+    serve(url, host, number, settings, tile_url=tiles, ready=_tell_ready)
 
 
 def _token(url: str, anew: bool) -> str | None:

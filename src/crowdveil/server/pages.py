@@ -23,7 +23,7 @@ FOLDER = Path(__file__).parent / "pages"
 TILES = b'<meta name="crowdveil-tiles" content="">'
 """Where the pages look for a tile server's address."""
 TYPES = {".webmanifest": "application/manifest+json", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_TILES = re.compile(r"https://[A-Za-z0-9.:{}-]+/[A-Za-z0-9./_@?=&%{}-]*\{z\}[A-Za-z0-9./_@?=&%{}-]*")
+_TILES = re.compile(r"(https?)://(\{s\}\.)?([A-Za-z0-9.-]+(?::\d+)?)/((?:[A-Za-z0-9./_@?=&%-]|\{[zxyr]\})*)")
 
 
 @dataclass(frozen=True)
@@ -74,14 +74,16 @@ def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None
 
 def check_tiles(tile_url: str) -> str:
     """Return a tile server's address, or say what one looks like."""
-    if not _TILES.fullmatch(tile_url):
-        raise InputError("tile_url", tile_url, "should be such as https://tiles.example.org/{z}/{x}/{y}.png")
+    found = _TILES.fullmatch(tile_url)
+    if found is None or not all(part in found[4] for part in ("{z}", "{x}", "{y}")):
+        raise InputError("tiles", tile_url, "should be an address such as https://tiles.example.org/{z}/{x}/{y}.png")
     return tile_url
 
 
 def content_policy(tile_url: str | None) -> str:
     """What the pages may load: themselves, and tiles if there are any."""
-    tiles = "" if tile_url is None else " {0.scheme}://{0.netloc}".format(urlsplit(tile_url.replace("{s}.", "")))
+    # {s} stands for one of several hosts, a.tiles.example.org and so on.
+    tiles = "" if tile_url is None else " {0.scheme}://{0.netloc}".format(urlsplit(tile_url.replace("{s}", "*")))
     return (
         f"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:{tiles}; "
         "connect-src 'self'; worker-src 'self'; manifest-src 'self'; font-src 'self'; "
