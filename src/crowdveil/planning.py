@@ -14,8 +14,11 @@ MOST_EPSILON_PER_KM = 1000.0
 """Far beyond anything private; larger ones only overflow."""
 
 
-def plan_of(new: NewCampaign, seed: int) -> Plan:
-    """The plan that an operator's message means, with everything checked that a campaign rests on."""
+def plan_of(new: NewCampaign, seed: int, area: Area | None = None) -> Plan:
+    """The plan that an operator's message means, with everything checked that a campaign rests on.
+
+    Who has made the message's area before may hand it over.
+    """
     if new.round_size is not None and new.round_size * new.rounds > new.users:
         raise InputError(
             "round_size", new.round_size, f"times {new.rounds} rounds should be at most users, {new.users}"
@@ -24,7 +27,7 @@ def plan_of(new: NewCampaign, seed: int) -> Plan:
         expected = f"should be at most {MOST_EPSILON_PER_KM:g}; devices usually accept ln 4 = 1.386"
         raise InputError("epsilon_per_km", new.epsilon_per_km, expected)
     return Plan(
-        area=Area.from_description(new.area),
+        area=Area.from_description(new.area) if area is None else area,
         targets=new.targets,
         epsilon_per_km=new.epsilon_per_km,
         users=new.users,

@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 SCREENS = ROOT / "screens"
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 START_S = 60.0
+PATIENCE_MS = 60_000
+"""How long a busy machine may take to show what is waited for."""
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 GRAVE = ("serious", "critical")
@@ -88,6 +90,13 @@ def browser() -> Iterator[Any]:
         made.close()
 
 
+SETTLED = """async () => {
+    // Maps and curves follow the size a frame after the page does, and are drawn in the next.
+    for (let frame = 0; frame < 4; frame += 1) await new Promise(requestAnimationFrame);
+}"""
+KEPT = "urls => Promise.all(urls.map((url) => caches.match(url))).then((found) => found.every(Boolean))"
+
+
 class Screen:
     """A page that is looked at: photographed in both sizes, and searched for what shuts people out."""
 
@@ -95,6 +104,17 @@ class Screen:
         self.page = page
         self._prefix = prefix
         self.violations: list[str] = []
+        self._parts: set[str] = set()
+        page.on("request", self._note_part)
+
+    def _note_part(self, request: Any) -> None:
+        if "/pages/" in request.url and not request.url.endswith("/sw.js"):
+            self._parts.add(request.url)
+
+    def wait_until_kept(self) -> None:
+        """Until the page, and all that it has loaded so far, would start without a network."""
+        self.page.wait_for_function("navigator.serviceWorker.ready.then(() => caches.match('/join/')).then(Boolean)")
+        self.page.wait_for_function(KEPT, arg=sorted(self._parts))
 
     def shoot(self, name: str, *, whole: bool = True) -> None:
         """Photograph the state in both sizes, and remember what axe finds grave in each."""
@@ -102,10 +122,12 @@ class Screen:
         (SCREENS / ".gitignore").write_text("*\n")
         for size, viewport in (("phone", PHONE), ("desktop", DESKTOP)):
             self.page.set_viewport_size(viewport)
-            self.page.wait_for_timeout(150)  # maps and curves follow the size
+            self.page.evaluate(SETTLED)
             overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
             assert overflow <= 0, f"{name} is {overflow} px too wide for a {size}"
-            self.page.screenshot(path=SCREENS / f"{self._prefix}-{name}-{size}.png", full_page=whole)
+            self.page.screenshot(
+                path=SCREENS / f"{self._prefix}-{name}-{size}.png", full_page=whole, animations="disabled"
+            )
             self.violations += [f"{name} ({size}): {one}" for one in self._axe()]
 
     def _axe(self) -> list[str]:
@@ -131,7 +153,7 @@ def look(browser: Any, server: Server) -> Callable[..., Any]:
             context = browser.new_context(base_url=server.url, viewport=DESKTOP, accept_downloads=True, **options)
             stack.callback(context.close)
             page = context.new_page()
-            page.set_default_timeout(20_000)
+            page.set_default_timeout(PATIENCE_MS)
             elsewhere: list[str] = []
             broken: list[str] = []
             page.on("request", lambda one: _note(one.url, server.url, elsewhere))

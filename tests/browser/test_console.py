@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 import crowdveil as cv
 from crowdveil.wire import PROTOCOL, AuditRecord, NewCampaign
 from tests.browser.conftest import Screen, Server
 from tests.browser.console_crowd import Crowd
+from tests.browser.test_join import DELIVERED, HOME, WORK, add_visits, press, visits
 
 Look = Callable[..., Any]
 TOKEN = "Operator’s token"
 MOST_LOADED = 150_000
 """Bytes, compressed, until the wizard shows its map; the promise is 250,000, the library of curves comes later."""
+POINT, CURVES = "**/v1/operator/preview?curves=no", "**/v1/operator/preview?curves=yes"
+HEXAGONS = 100
 PLACES = "40.7484, -73.9857\n40.7061 -74.0087"
 
 
@@ -209,7 +213,6 @@ def test_whatever_goes_wrong_is_said_in_words(look: Look, server: Server) -> Non
         page.goto("/console#/")
         page.goto("/console#/campaigns/draft")
         page.get_by_text("Loading the campaign").wait_for()
-        page.wait_for_timeout(500)
         screen.shoot("loading")
         page.unroute("**/v1/operator/campaigns/draft")
         page.route("**/v1/operator/campaigns/draft", _as_closed)
@@ -262,12 +265,48 @@ def test_the_keyboard_does_what_the_pointer_does(look: Look, server: Server) -> 
         page.wait_for_function("was => document.querySelector('dl.figures dd').innerText !== was", arg=before)
 
 
+def test_the_newest_position_of_a_slider_wins_and_its_curves_follow(look: Look, server: Server) -> None:
+    with look("console") as screen:
+        page = screen.page
+        sign_in(page, server)
+        page.goto("/console#/new")
+        set_terms(page, cells=176, target=80)
+        page.locator(".curves[aria-busy=false]").wait_for()
+        slider = page.get_by_label("How much a reply may tell")
+
+        # Asked for, and not answered before the slider moves on.
+        page.route(POINT, lambda _: None)
+        with page.expect_request(POINT) as outdated:
+            slider.press("ArrowLeft")
+        page.locator(".curves[aria-busy=true]").wait_for()
+        page.unroute(POINT)
+        with (
+            page.expect_event("requestfailed", lambda one: one == outdated.value),
+            page.expect_response(POINT) as answer,
+            page.expect_response(CURVES) as curves,
+        ):
+            slider.press("ArrowLeft")
+        page.get_by_text("Within 1 km: at most 2.5 times as likely.").wait_for()
+        page.locator(".curves[aria-busy=false]").wait_for()
+        shown, drawn = answer.value.json(), curves.value.json()
+        assert len(drawn.pop("by_epsilon")) == len(drawn.pop("by_wanted")) == 5
+        assert drawn.items() <= shown.items()
+        coverage = float(page.locator("dl.figures dd").first.inner_text().split("%")[0])
+        assert coverage == pytest.approx(100 * shown["expected_coverage"], rel=0.02)
+
+
+def set_terms(page: Any, cells: int, target: int) -> None:
+    """From the area to the preview, with one target."""
+    page.get_by_text(f"{cells} cells").wait_for()
+    page.get_by_role("button", name="Next: Targets").click()
+    page.get_by_label("Cell number").fill(str(target))
+    page.get_by_label("Cell number").press("Enter")
+    page.get_by_role("heading", name="1 target").wait_for()
+    page.get_by_role("button", name="Next: Privacy and people").click()
+    page.get_by_text("Certified").wait_for()
+
+
 def test_bounds_are_drawn_and_towers_read_from_a_file(look: Look, server: Server, tmp_path: Path) -> None:
-    towers = tmp_path / "towers.csv"
-    lines = [
-        f"{50 + row * 0.01:.3f};{4.3 + column * 0.015:.3f};t{row}{column}" for row in range(6) for column in range(6)
-    ]
-    towers.write_text("lat;lon;name\n" + "\n".join(lines) + "\nnorth;east;lost\n")
     with look("console") as screen:
         page = screen.page
         sign_in(page, server)
@@ -282,10 +321,42 @@ def test_bounds_are_drawn_and_towers_read_from_a_file(look: Look, server: Server
         page.get_by_role("button", name="Draw on the map").wait_for()
         assert page.get_by_label("North").input_value() != "40.82"
         page.get_by_label("Towers").check()
-        page.get_by_label("File of towers").set_input_files(towers)
-        page.get_by_text("36 cells").wait_for()
+        page.get_by_label("File of towers").set_input_files(six_by_six_towers(tmp_path / "towers.csv"))
         page.get_by_text("1 line could not be read").wait_for()
+        page.get_by_text("36 cells").wait_for()
         screen.shoot("wizard-towers")
+        set_terms(page, cells=36, target=14)
+        page.locator(".curves[aria-busy=false]").wait_for()
+        screen.shoot("wizard-towers-privacy")
+
+
+def six_by_six_towers(path: Path) -> Path:
+    """And a line that is none."""
+    lines = [
+        f"{50 + row * 0.01:.3f};{4.3 + column * 0.015:.3f};t{row}{column}" for row in range(6) for column in range(6)
+    ]
+    path.write_text("lat;lon;name\n" + "\n".join(lines) + "\nnorth;east;lost\n")
+    return path
+
+
+def test_hexagons_are_planned_and_kept_as_a_draft(look: Look, server: Server) -> None:
+    with look("console") as screen:
+        page = screen.page
+        sign_in(page, server)
+        page.goto("/console#/new")
+        page.get_by_label("Hexagons").check()
+        page.get_by_label("Size of the hexagons").select_option("8")
+        page.get_by_label("South").fill("40.76")
+        set_terms(page, cells=HEXAGONS, target=40)
+        page.locator(".curves[aria-busy=false]").wait_for()
+        screen.shoot("wizard-hexagons-privacy")
+        page.get_by_role("button", name="Next: Offer and rules").click()
+        page.get_by_label("Name").fill("Hexagons")
+        page.get_by_label("Offer", exact=True).fill("A free coffee")
+        page.get_by_role("button", name="Next: Review").click()
+        page.get_by_role("button", name="Keep as draft").click()
+        page.get_by_role("heading", name="Hexagons").wait_for()
+        page.get_by_role("button", name="Start").wait_for()
 
 
 def test_little_is_loaded_before_the_console_can_be_used(look: Look, server: Server) -> None:
@@ -300,20 +371,36 @@ def test_little_is_loaded_before_the_console_can_be_used(look: Look, server: Ser
         assert sum(loaded.values()) < MOST_LOADED, loaded
 
 
-def test_invites_are_made_and_saved_and_all_is_well_in_the_dark(look: Look, server: Server) -> None:
-    draft(server, "invited", enrolment="invite", name="By invitation")
+def test_an_invite_leads_from_the_console_to_a_counted_report_also_in_the_dark(
+    look: Look, server: Server, tmp_path: Path
+) -> None:
+    draft(server, "by-invitation", enrolment="invite", name="By invitation")
     with look("console-dark", color_scheme="dark", reduced_motion="reduce") as screen:
         page = screen.page
         page.goto("/console")
         screen.shoot("signed-out")
         sign_in(page, server)
-        page.goto("/console#/campaigns/invited")
+        page.goto("/console#/campaigns/by-invitation")
         page.get_by_text("Certified").wait_for()
         page.get_by_label("Invites").fill("3")
         page.get_by_role("button", name="Make invites").click()
         page.get_by_text("3 invites, shown this once").wait_for()
+        page.locator(".curves[aria-busy=false]").wait_for()
         page.locator("figure svg").nth(1).wait_for()
         screen.shoot("draft-with-invites")
         with page.expect_download() as file:
-            page.get_by_role("button", name="Download").click()
-        assert len(Path(file.value.path()).read_text().split()) == 3
+            page.get_by_role("button", name="Download as CSV").click()
+        rows = list(csv.DictReader(Path(file.value.path()).read_text().splitlines()))
+        shown = page.get_by_label("Links with new invites").input_value().split()
+        assert [row["link"] for row in rows] == shown
+        assert shown == [f"{server.url}/join/by-invitation#invite={row['invite']}" for row in rows]
+        page.get_by_role("button", name="Start").click()
+        page.get_by_role("dialog").get_by_role("button", name="Start the campaign").click()
+        page.get_by_role("heading", name="Round 1").wait_for()
+
+        with look("join") as theirs:
+            theirs.page.goto(shown[0])
+            add_visits(theirs.page, visits(tmp_path / "visits.csv", HOME, WORK))
+            press(theirs.page)
+            theirs.page.get_by_role("heading", name=DELIVERED).wait_for()
+        page.get_by_text("1 of 6 reports").wait_for()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import struct
+import math
 import time
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -19,7 +17,7 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.wire import PROTOCOL, NewCampaign
-from tests.browser.conftest import Screen, Server
+from tests.browser.conftest import PATIENCE_MS, Screen, Server
 from tests.browser.console_crowd import Crowd
 from tests.browser.console_server import pages_folder
 
@@ -27,7 +25,6 @@ Look = Callable[..., Any]
 HOME, WORK, ELSEWHERE = (40.7334, -73.9871), (40.7061, -74.0087), (48.1372, 11.5755)
 BUTTON = "Draw one symbol and send it"
 DELIVERED = "Your reply is delivered"
-MAGIC = b"crowdveil-policy-1\n"
 MOST_LOADED = 120_000
 """Bytes, compressed, before a participant can import."""
 
@@ -236,37 +233,19 @@ def test_whoever_has_no_frequent_place_is_told_what_null_tells(look: Look, serve
         assert b"nullnull" in next(one.body for one in sent if one.method == "PUT")
 
 
-def test_a_protected_null_is_shown_as_dice_like_anyones(look: Look, server: Server, tmp_path: Path) -> None:
-    start(server, "protected")
-    announced = info_of(server, "protected")
-    policy = cv.Policy.from_bytes(httpx.get(f"{server.url}/v1/campaigns/protected/rounds/0/policy").content)
-    packed = with_null_row(policy, like_cell=20, null_epsilon=9.0)
-    changed = {**announced, "null_epsilon": 9.0, "policy_hash": packed[len(MAGIC) : len(MAGIC) + 32].hex()}
+def test_a_protected_null_is_drawn_by_dice_like_anyones(look: Look, server: Server, tmp_path: Path) -> None:
+    start(server, "protected", null_epsilon=math.log(16))
     with look("join") as screen:
         page = screen.page
-        page.route("**/v1/campaigns/protected", lambda route: route.fulfill(json=changed))
-        page.route("**/rounds/0/policy", lambda route: route.fulfill(body=packed))
+        sent = record(page)
         page.goto("/join/protected")
         add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE))
         page.get_by_text("This campaign protects that").wait_for()
         page.get_by_text("Whether you have a frequent place").wait_for()
         screen.shoot("null-protected")
-
-
-def with_null_row(policy: cv.Policy, like_cell: int, null_epsilon: float) -> bytes:
-    """The policy as a file, with a row for NULL that draws as one of its cells does."""
-    canonical = policy.canonical_bytes()
-    length = int.from_bytes(canonical[:8], "big")
-    header, body = json.loads(canonical[8 : 8 + length]), canonical[8 + length :]
-    row = (len(header["symbols"]) - 1) * (header["bits"] // 8 + 1)
-    first = row * len(policy.area)
-    header["null_epsilon"] = struct.pack(">d", null_epsilon).hex()
-    if "completion" in header:
-        header["completion"]["null_row"] = header["completion"]["row"][like_cell]
-    text = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
-    null = body[row * like_cell : row * (like_cell + 1)]
-    made = len(text).to_bytes(8, "big") + text + body[:first] + null + body[first:]
-    return MAGIC + hashlib.sha256(made).digest() + zlib.compress(made)
+        press(page)
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        assert b"null" not in next(one.body for one in sent if one.method == "PUT")
 
 
 # --- what the server can see ----------------------------------------------------------------------------
@@ -283,7 +262,7 @@ def test_requests_tell_nothing_by_size_order_or_host(browser: Any, server: Serve
     for file, button in files:
         context = browser.new_context(base_url=server.url)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE_MS)
         asked: list[str] = []
         context.on("request", lambda one, to=asked: to.append(one.url))
         sent = record(page)
@@ -348,8 +327,7 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         sent = record(page)
         page.goto("/join/offline")
         add_visits(page, mine)
-        page.wait_for_function("navigator.serviceWorker.ready.then(() => caches.match('/join/')).then(Boolean)")
-        page.wait_for_timeout(1000)
+        screen.wait_until_kept()
         # The seat is there, the report never arrives.
         page.route("**/report", lambda route: route.abort())
         press(page)
@@ -367,7 +345,6 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         page.route("**/report", lambda _: None)
         page.reload()
         page.get_by_role("heading", name="Sending").wait_for()
-        page.wait_for_timeout(300)
         screen.shoot("sending")
         page.unroute("**/report")
         page.reload()
@@ -385,8 +362,7 @@ def test_the_page_starts_without_a_network_and_shows_what_was_announced(look: Lo
         page = screen.page
         page.goto("/join/again")
         add_visits(page, mine)
-        page.wait_for_function("navigator.serviceWorker.ready.then(() => caches.match('/join/')).then(Boolean)")
-        page.wait_for_timeout(1000)
+        screen.wait_until_kept()
         page.context.set_offline(True)
         page.reload()
         page.get_by_text("You see what the campaign announced").wait_for()
@@ -589,7 +565,6 @@ def test_loading_importing_and_blocked_storage_are_drawn_too(look: Look, server:
         page.route("**/v1/campaigns/slow", lambda _: None)
         page.goto("/join/slow")
         page.get_by_text("Fetching and checking the campaign").wait_for()
-        page.wait_for_timeout(500)
         screen.shoot("loading")
         page.unroute("**/v1/campaigns/slow")
         page.reload()
@@ -612,8 +587,8 @@ def test_loading_importing_and_blocked_storage_are_drawn_too(look: Look, server:
         page.set_input_files("#files", large)
         page.get_by_text("Reading Records.json … 1").or_(page.get_by_text("Reading Records.json … 2")).first.wait_for()
         screen.shoot("importing")
-        page.get_by_role("button", name="Remove Records.json").wait_for(timeout=120_000)
-        page.get_by_text("2 cells are frequent").wait_for(timeout=60_000)
+        page.get_by_role("button", name="Remove Records.json").wait_for(timeout=2 * PATIENCE_MS)
+        page.get_by_text("2 cells are frequent").wait_for()
         assert page.evaluate("window.longest") < 1000, "the page froze while it read"
 
     with look("join") as screen:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from importlib.metadata import version
 
 import numpy as np
@@ -17,8 +18,13 @@ def provenance(prior: FloatArray, **more: str | int | float) -> Provenance:
     """Versions and inputs, and whatever else is worth knowing."""
     reals = {key: repr(float(entry)) if isinstance(entry, float) else entry for key, entry in more.items()}
     return {
-        "crowdveil": version("crowdveil"),
+        "crowdveil": _version(),
         "numpy": np.__version__,
         "prior_sha256": hashlib.sha256(prior.astype(">f8").tobytes()).hexdigest(),
         **reals,
     }
+
+
+@cache
+def _version() -> str:
+    return version("crowdveil")  # reads and parses a file, which takes as long as solving a small policy

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import secrets
+from typing import Annotated, Literal
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.errors import CrowdveilError, InputError
@@ -131,11 +132,13 @@ async def invite(campaign: CampaignPath, request: Request, who: OperatorName, se
     openapi_extra={**body_of(NewCampaign), **BEARER},
     responses=problems(*WHO, "malformed", "unsupported-media-type"),
 )
-async def preview(request: Request, _: OperatorName, services: ServicesOf) -> Response:
-    """What a campaign would be worth; nothing is kept."""
+async def preview(
+    request: Request, _: OperatorName, services: ServicesOf, curves: Annotated[Literal["yes", "no"], Query()] = "yes"
+) -> Response:
+    """What a campaign would be worth; nothing is kept. Without its curves it is there many times sooner."""
     new = await read(request, NewCampaign)
     await run_in_threadpool(_checked, new)
-    return send(await services.previews.of(new, request.is_disconnected))
+    return send(await services.previews.of(new, request.is_disconnected, curves=curves == "yes"))
 
 
 @routes.post(

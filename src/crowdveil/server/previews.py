@@ -1,15 +1,20 @@
-"""What a campaign would be worth, computed in a process of its own so that no device waits for it."""
+"""What a campaign would be worth, computed beside the server so that no device waits for it.
+
+Whoever moves a slider waits for the point that was chosen, so that has a process of its own; the curves around it come
+from another one, point by point, until nobody waits for them any more.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterator
+from functools import lru_cache
 
 from threadpoolctl import threadpool_limits
 
-from crowdveil.campaign import Plan, State, expected_coverage, sketch
+from crowdveil.area import Area
+from crowdveil.campaign import expected_coverage, sketch
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.planning import plan_of
@@ -20,41 +25,75 @@ from crowdveil.wire import PROTOCOL, NewCampaign, Preview, PreviewPoint
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Multiples of ε and of α at which the curves are drawn."""
 PATIENCE_S = 60.0
+REMEMBERED = 256
+"""Answers that a process keeps: sliders come back to where they were."""
+
+Gone = Callable[[], Awaitable[bool]]
 
 
 class Previews:
-    """Asks the other process, one question at a time."""
+    """What the server asks; both processes start when first asked, most servers never are."""
+
+    def __init__(self) -> None:
+        self._chosen, self._around = _Solver(), _Solver()
+
+    async def of(self, new: NewCampaign, gone: Gone, *, curves: bool = True) -> Preview:
+        """The preview of a plan that was checked; none for somebody who has gone while others were served."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                chosen = await self._chosen.ask(new, gone)
+                if not curves:
+                    return chosen
+                by_epsilon = [await self._point(one, new, chosen, gone) for one in _other_epsilons(new)]
+                by_wanted = [await self._point(one, new, chosen, gone) for one in _other_numbers(new)]
+        except TimeoutError:
+            await self.stop()
+            raise refuse("unavailable", f"the preview took longer than {PATIENCE_S:g} s; use larger cells") from None
+        except InputError as error:
+            raise refuse_input(error) from None
+        return chosen.model_copy(
+            update={"by_epsilon": tuple(filter(None, by_epsilon)), "by_wanted": tuple(filter(None, by_wanted))}
+        )
+
+    async def stop(self) -> None:
+        """End the processes, if they were ever started."""
+        await self._chosen.stop()
+        await self._around.stop()
+
+    async def _point(self, one: NewCampaign, new: NewCampaign, chosen: Preview, gone: Gone) -> PreviewPoint | None:
+        try:
+            worth = chosen if one == new else await self._around.ask(one, gone)
+        except InputError:  # an ε beyond what can be certified
+            return None
+        return PreviewPoint(
+            epsilon_per_km=one.epsilon_per_km, wanted=one.people_wanted, expected_coverage=worth.expected_coverage
+        )
+
+
+class _Solver:
+    """A process that answers one question at a time."""
 
     def __init__(self) -> None:
         self._child: Child | None = None
         self._turn = asyncio.Lock()
         self._answer: asyncio.Future[bytes] | None = None
 
-    async def of(self, new: NewCampaign, gone: Callable[[], Awaitable[bool]]) -> Preview:
-        """The preview of a plan that was checked; none for somebody who has gone while others were served."""
+    async def ask(self, new: NewCampaign, gone: Gone) -> Preview:
         async with self._turn:
             if await gone():
                 raise refuse("unavailable", "nobody waits for this preview any more")
-            if self._child is None:  # most servers are never asked
+            if self._child is None:
                 self._child = Child("crowdveil.server.previews", {}, self._heard)
                 self._child.start()
             self._answer = asyncio.get_running_loop().create_future()
-            try:
-                async with asyncio.timeout(PATIENCE_S):
-                    while not self._child.write(new.to_bytes()):
-                        await asyncio.sleep(0.05)
-                    found = json.loads(await self._answer)
-            except TimeoutError:
-                await self.stop()
-                raise refuse(
-                    "unavailable", f"the preview took longer than {PATIENCE_S:g} s; use larger cells"
-                ) from None
+            while not self._child.write(new.to_bytes()):
+                await asyncio.sleep(0.05)
+            found = json.loads(await self._answer)
         if "error" in found:
-            raise refuse_input(InputError(**found["error"]))
+            raise InputError(**found["error"])
         return Preview.from_bytes(json.dumps(found["preview"]).encode())
 
     async def stop(self) -> None:
-        """End the process, if it was ever started."""
         if self._child is not None:
             child, self._child = self._child, None
             await child.stop()
@@ -64,9 +103,25 @@ class Previews:
             self._answer.set_result(line)
 
 
-def preview(new: NewCampaign) -> Preview:
-    """Solve the first round, certify it, and draw the curves against ε and α around the point that was chosen."""
-    plan = plan_of(new, new.seed or 0)
+def _other_epsilons(new: NewCampaign) -> Iterator[NewCampaign]:
+    for factor in FACTORS:
+        yield new.model_copy(update={"epsilon_per_km": new.epsilon_per_km * factor})
+
+
+def _other_numbers(new: NewCampaign) -> Iterator[NewCampaign]:
+    numbers = {min(new.users, max(1, round(new.people_wanted * factor))): None for factor in FACTORS}
+    for number in numbers:
+        yield new if number == new.people_wanted else new.model_copy(update={"wanted": number, "share": None})
+
+
+# --- in the child ---------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=REMEMBERED)
+def preview(line: bytes) -> Preview:
+    """Solve the first round of a plan, and certify it; the curves are left empty."""
+    new = NewCampaign.from_bytes(line)
+    plan = plan_of(new, new.seed or 0, _area(json.dumps(new.area)))
     state = sketch(plan)
     policy = state.open_policy
     assert policy is not None, "its first round is open"
@@ -79,27 +134,15 @@ def preview(new: NewCampaign) -> Preview:
         by_chance=_share(float(state.prior[list(plan.targets)].sum() * (1 - state.null_share))),
         hit_probability=tuple(policy.hit.tolist()),
         private_from_epsilon_per_km=certify(policy).smallest_epsilon_per_km,
-        by_epsilon=_curve(state, lambda one, factor: replace(one, epsilon_per_km=one.epsilon_per_km * factor)),
-        by_wanted=_curve(state, _with_wanted),
+        by_epsilon=(),
+        by_wanted=(),
     )
 
 
-def _with_wanted(plan: Plan, factor: float) -> Plan:
-    return replace(plan, wanted=min(plan.users, max(1, round(plan.wanted * factor))))
-
-
-def _curve(chosen: State, change: Callable[[Plan, float], Plan]) -> tuple[PreviewPoint, ...]:
-    points = {}
-    for factor in FACTORS:
-        try:
-            one = change(chosen.plan, factor)
-            worth = expected_coverage(chosen if factor == 1 else sketch(one))
-        except InputError:  # an ε beyond what can be certified
-            continue
-        points[one.epsilon_per_km, one.wanted] = PreviewPoint(
-            epsilon_per_km=one.epsilon_per_km, wanted=one.wanted, expected_coverage=_share(worth)
-        )
-    return tuple(points.values())
+@lru_cache(maxsize=2)
+def _area(description: str) -> Area:
+    """An area keeps what was derived from it, such as distances: the next question is about the same one."""
+    return Area.from_description(json.loads(description))
 
 
 def _share(value: float) -> float:
@@ -112,7 +155,7 @@ def main() -> None:
     with threadpool_limits(1, user_api="blas"):
         for line in lines_from_parent():
             try:
-                answer: dict[str, object] = {"preview": json.loads(preview(NewCampaign.from_bytes(line)).to_bytes())}
+                answer: dict[str, object] = {"preview": json.loads(preview(line).to_bytes())}
             except InputError as error:
                 answer = {"error": {"field": error.field, "value": error.shown, "expected": error.expected}}
             except CrowdveilError as error:

@@ -79,8 +79,9 @@ export class Api {
     return this.#json("POST", "/area", asked, signal);
   }
 
-  preview(plan: NewCampaign, signal?: AbortSignal): Promise<Preview> {
-    return this.#json("POST", "/preview", plan, signal);
+  /** With curves it takes many times as long. */
+  preview(plan: NewCampaign, curves: "yes" | "no", signal?: AbortSignal): Promise<Preview> {
+    return this.#json("POST", `/preview?curves=${curves}`, plan, signal);
   }
 
   async selection(id: string): Promise<string> {

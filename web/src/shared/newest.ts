@@ -1,6 +1,8 @@
 // Questions that follow a slider: asked once it rests for a moment, and only the newest answer counts.
 
 export const REST_MS = 150;
+/** For what is answered so soon that it can follow a hand: just enough that one movement asks once. */
+export const FOLLOW_MS = 30;
 
 export interface Listener<Answer> {
   answered(answer: Answer): void;

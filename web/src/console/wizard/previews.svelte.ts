@@ -1,0 +1,62 @@
+// What a plan is worth while it is being made: first the point that was chosen, then the curves around it.
+
+import { FOLLOW_MS, Newest, REST_MS } from "../../shared/newest";
+import type { NewCampaign, Preview } from "../../shared/wire";
+import type { Api } from "../api";
+import { session } from "../session.svelte";
+
+export interface Previewed {
+  readonly plan: NewCampaign;
+  readonly preview: Preview;
+}
+
+export class Previews {
+  /** The newest answer; the one before while another is on its way. */
+  point: Previewed | undefined = $state.raw();
+  /** The newest answer with curves, which may be of an older plan. */
+  curves: Previewed | undefined = $state.raw();
+  busy = $state(false);
+  drawing = $state(false);
+  error: unknown = $state();
+  readonly #points: Newest<NewCampaign, Previewed>;
+  readonly #curves: Newest<NewCampaign, Previewed>;
+
+  constructor(api: Api) {
+    const failed = (error: unknown) => {
+      session.noticed(error);
+      this.error = error;
+    };
+    const asking = (curves: "yes" | "no") => async (plan: NewCampaign, signal: AbortSignal) => ({
+      plan,
+      preview: await api.preview(plan, curves, signal),
+    });
+    this.#points = new Newest(
+      asking("no"),
+      {
+        answered: (found) => {
+          this.point = found;
+          this.error = undefined;
+          this.#curves.ask(found.plan);
+        },
+        failed,
+        busy: (yes) => (this.busy = yes),
+      },
+      FOLLOW_MS,
+    );
+    this.#curves = new Newest(
+      asking("yes"),
+      { answered: (found) => (this.curves = found), failed, busy: (yes) => (this.drawing = yes) },
+      REST_MS,
+    );
+  }
+
+  ask(plan: NewCampaign): void {
+    this.#curves.cancel();
+    this.#points.ask(plan);
+  }
+
+  cancel(): void {
+    this.#curves.cancel();
+    this.#points.cancel();
+  }
+}
