@@ -26,7 +26,7 @@ demo: web ## run a private campaign over a synthetic city, in demo/; STAY=1 leav
 	@echo "== demo: a campaign over a synthetic city, written to demo/"
 	@$(BIN)/crowdveil demo --out demo $(if $(STAY),--stay)
 
-test: lint web ## check style and types, then run every test but those in a browser
+test: lint web browser ## check style and types, then run every test, those in a browser too; screenshots in screens/
 	@echo "== test: vitest, and conformance of the browser's device with this one"
 	@$(BIN)/python -m tests.conformance.vectors --out web/vectors
 	@cd web && $(WITH_NODE) npm test --silent
@@ -39,9 +39,9 @@ faults: $(READY) ## kill, starve and fuzz the server and its devices, on both da
 
 web: $(PAGES)/console.html ## build the pages into the package
 
-pages: web browser ## drive both pages in a browser, end to end; screenshots in screens/
+pages: web browser ## only drive both pages in a browser, end to end; screenshots in screens/
 	@echo "== pages: playwright and chromium"
-	@$(BIN)/python -m pytest -n 0 tests/browser
+	@$(BIN)/python -m pytest tests/browser
 
 browser:
 	@command -v chromium >/dev/null || { \

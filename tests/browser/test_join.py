@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -16,15 +15,27 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.wire import PROTOCOL, NewCampaign
+from crowdveil.wire import PROTOCOL
 from tests.browser.conftest import PATIENCE_MS, Screen, Server
 from tests.browser.console_crowd import Crowd
 from tests.browser.console_server import pages_folder
+from tests.browser.journeys import (
+    BUTTON,
+    DELIVERED,
+    ELSEWHERE,
+    HOME,
+    WORK,
+    Look,
+    add_visits,
+    change,
+    info_of,
+    operate,
+    press,
+    start,
+    until,
+    visits,
+)
 
-Look = Callable[..., Any]
-HOME, WORK, ELSEWHERE = (40.7334, -73.9871), (40.7061, -74.0087), (48.1372, 11.5755)
-BUTTON = "Draw one symbol and send it"
-DELIVERED = "Your reply is delivered"
 MOST_LOADED = 120_000
 """Bytes, compressed, before a participant can import."""
 
@@ -35,77 +46,12 @@ def page_is_built() -> None:
         pytest.fail("the participant's page is not built; `make web` builds it")
 
 
-# --- campaigns, and files of visits ---------------------------------------------------------------------
-
-
-def start(server: Server, campaign: str, *, opened: bool = True, **changes: Any) -> None:
-    """A small campaign whose first round is open."""
-    grid = cv.Grid.from_bounds(40.70, -74.02, 40.76, -73.95, cell_km=1.0)
-    given: dict[str, Any] = {
-        "name": "Coffee on Broadway",
-        "offer": "A free coffee, every day of the week.",
-        "area": grid.describe(),
-    }
-    given |= {"targets": (10, 25), "delta": 0.7, "epsilon_per_km": 1.0, "users": 12, "wanted": 3, "rounds": 2}
-    given |= {"protocol": PROTOCOL, **changes}
-    operate(server, campaign, NewCampaign.model_validate(given).to_bytes())
-    if opened:
-        change(server, campaign, "open")
-        until(lambda: info_of(server, campaign)["round"] is not None)
-
-
-def operate(server: Server, path: str, body: bytes, method: str = "PUT") -> Any:
-    headers = {"authorization": f"Bearer {server.token}", "content-type": "application/json"}
-    answer = httpx.request(method, f"{server.url}/v1/operator/campaigns/{path}", content=body, headers=headers)
-    assert answer.status_code in (200, 201), answer.text
-    return answer.json()
-
-
-def change(server: Server, campaign: str, state: str) -> None:
-    operate(server, f"{campaign}/state", json.dumps({"protocol": PROTOCOL, "state": state}).encode())
-
-
-def info_of(server: Server, campaign: str) -> Any:
-    return httpx.get(f"{server.url}/v1/campaigns/{campaign}").json()
-
-
-def until(holds: Callable[[], bool], patience_s: float = 30) -> None:
-    late = time.monotonic() + patience_s
-    while not holds():
-        assert time.monotonic() < late
-        time.sleep(0.05)
-
-
-def visits(path: Path, *places: tuple[float, float], every_days: int = 1, days: int = 150) -> Path:
-    """A CSV of someone who is at each place on every so-manieth of the last days."""
-    now = datetime.now(UTC)
-    lines = ["time,latitude,longitude"]
-    for day in range(1, days, every_days):
-        for hour, (latitude, longitude) in enumerate(places):
-            lines.append(f"{(now - timedelta(days=day, hours=hour)).isoformat()},{latitude},{longitude}")
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
-
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     return visits(tmp_path / "visits.csv", HOME, WORK)
 
 
 # --- the way through ------------------------------------------------------------------------------------
-
-
-def add_visits(page: Any, file: Path, button: str = BUTTON) -> None:
-    page.set_input_files("#files", file)
-    page.get_by_role("button", name=button).wait_for()
-    page.locator(".map canvas").wait_for()
-
-
-def press(page: Any, button: str = BUTTON) -> None:
-    first = page.get_by_label("No, this is the first time")
-    if first.count():
-        first.check()
-    page.get_by_role("button", name=button).click()
 
 
 @dataclass

@@ -79,9 +79,7 @@ def run(
     if stay:
         _stay(outcome.view.campaign, out / "server")
     else:
-        typer.echo(
-            "To look at such a campaign in the console at the end: crowdveil demo --stay, or make demo STAY=1"
-        )
+        typer.echo("To look at such a campaign in the console at the end: crowdveil demo --stay, or make demo STAY=1")
 
 
 def _stay(campaign: str, data: Path) -> None:

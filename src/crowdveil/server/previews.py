@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+import os
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import lru_cache
 
 from threadpoolctl import threadpool_limits
@@ -27,6 +28,8 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 PATIENCE_S = 60.0
 REMEMBERED = 256
 """Answers that a process keeps: sliders come back to where they were."""
+GIVES_WAY = "CROWDVEIL_GIVES_WAY"
+"""Set for the process whose answers nobody waits for with a hand on a slider."""
 
 Gone = Callable[[], Awaitable[bool]]
 
@@ -35,7 +38,7 @@ class Previews:
     """What the server asks; both processes start when first asked, most servers never are."""
 
     def __init__(self) -> None:
-        self._chosen, self._around = _Solver(), _Solver()
+        self._chosen, self._around = _Solver({}), _Solver({GIVES_WAY: "yes"})
 
     async def of(self, new: NewCampaign, gone: Gone, *, curves: bool = True) -> Preview:
         """The preview of a plan that was checked; none for somebody who has gone while others were served."""
@@ -73,7 +76,8 @@ class Previews:
 class _Solver:
     """A process that answers one question at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
         self._child: Child | None = None
         self._turn = asyncio.Lock()
         self._answer: asyncio.Future[bytes] | None = None
@@ -83,7 +87,7 @@ class _Solver:
             if await gone():
                 raise refuse("unavailable", "nobody waits for this preview any more")
             if self._child is None:
-                self._child = Child("crowdveil.server.previews", {}, self._heard)
+                self._child = Child("crowdveil.server.previews", self._environment, self._heard)
                 self._child.start()
             self._answer = asyncio.get_running_loop().create_future()
             while not self._child.write(new.to_bytes()):
@@ -152,6 +156,8 @@ def _share(value: float) -> float:
 
 def main() -> None:
     """Answer until the server ends."""
+    if GIVES_WAY in os.environ:
+        os.nice(10)
     with threadpool_limits(1, user_api="blas"):
         for line in lines_from_parent():
             try:
