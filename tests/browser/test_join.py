@@ -36,6 +36,8 @@ from tests.browser.journeys import (
     visits,
 )
 
+FROZEN_MS = 3000
+"""Far longer than a busy machine leaves a page waiting, far shorter than reading the file takes."""
 MOST_LOADED = 120_000
 """Bytes, compressed, before a participant can import."""
 
@@ -533,9 +535,10 @@ def test_loading_importing_and_blocked_storage_are_drawn_too(look: Look, server:
         page.set_input_files("#files", large)
         page.get_by_text("Reading Records.json … 1").or_(page.get_by_text("Reading Records.json … 2")).first.wait_for()
         screen.shoot("importing")
+        page.evaluate("window.longest = 0")  # looking for violations takes the page's own time
         page.get_by_role("button", name="Remove Records.json").wait_for(timeout=2 * PATIENCE_MS)
         page.get_by_text("2 cells are frequent").wait_for()
-        assert page.evaluate("window.longest") < 1000, "the page froze while it read"
+        assert page.evaluate("window.longest") < FROZEN_MS, "the page froze while it read"
 
     with look("join") as screen:
         page = screen.page

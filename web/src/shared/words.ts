@@ -26,16 +26,16 @@ export function counted(value: number, one: string, many = `${one}s`): string {
 /** A share in percent, with as many digits as it deserves: 0.04 %, 4.2 %, 42 %. */
 export function percent(share: number): string {
   const value = share * 100;
-  if (value === 0) return "0 %";
-  if (value < 0.01) return "< 0.01 %";
+  if (value === 0) return "0\u00a0%";
+  if (value < 0.01) return "< 0.01\u00a0%";
   const decimals = value < 1 ? 2 : value < 99.95 ? 1 : 0;
-  return `${value.toFixed(decimals)} %`;
+  return `${value.toFixed(decimals)}\u00a0%`;
 }
 
 /** Like `percent`, for places without room: ticks of a legend. */
 export function shortPercent(share: number): string {
   const value = share * 100;
-  return `${Number(value.toPrecision(2))} %`;
+  return `${Number(value.toPrecision(2))}\u00a0%`;
 }
 
 /** Seconds since 1970 as a date and time of this machine. */
@@ -54,7 +54,7 @@ export function duration(seconds: number): string {
   const minutes = Math.round(seconds / 60);
   if (minutes < 90) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
-  if (hours < 48) return minutes % 60 ? `${hours} h ${minutes % 60} min` : `${hours} h`;
+  if (hours < 48) return minutes % 60 ? `${hours}\u00a0h ${minutes % 60}\u00a0min` : `${hours}\u00a0h`;
   return counted(Math.round(hours / 24), "day");
 }
 
