@@ -24,15 +24,15 @@ test("an even bet becomes at best a bet of 4 to 1, 80 %", () => {
 });
 
 test("shares get as many digits as they deserve", () => {
-  expect([0, 0.00001, 0.0042, 0.042, 0.5, 1].map(percent)).toEqual(["0 %", "< 0.01 %", "0.42 %", "4.2 %", "50.0 %", "100 %"]);
-  expect(shortPercent(0.0625)).toBe("6.3 %");
+  expect([0, 0.00001, 0.0042, 0.042, 0.5, 1].map(percent)).toEqual(["0\u00a0%", "< 0.01\u00a0%", "0.42\u00a0%", "4.2\u00a0%", "50.0\u00a0%", "100\u00a0%"]);
+  expect(shortPercent(0.0625)).toBe("6.3\u00a0%");
 });
 
 test("counts and times are for people", () => {
   expect(count(1234567)).toBe("1,234,567");
   expect(counted(1, "report")).toBe("1 report");
   expect(counted(2, "person", "people")).toBe("2 people");
-  expect([30, 600, 7200, 9000, 172800].map(duration)).toEqual(["30 s", "10 min", "2 h", "2 h 30 min", "2 days"]);
+  expect([30, 600, 7200, 9000, 172800].map(duration)).toEqual(["30 s", "10 min", "2\u00a0h", "2\u00a0h 30\u00a0min", "2 days"]);
 });
 
 test("a campaign's id is made from its name", () => {
