@@ -50,7 +50,18 @@ class Timing:
     high: float
     runs: int
 
+    @classmethod
+    def of(cls, seconds: list[float]) -> Timing:
+        """From the seconds of each run."""
+        return cls(median(seconds), min(seconds), max(seconds), len(seconds))
+
+    def shared_by(self, jobs: int) -> Timing:
+        """Seconds of one of several equal jobs that were run together."""
+        return Timing(self.median / jobs, self.low / jobs, self.high / jobs, self.runs)
+
     def __str__(self) -> str:
+        if self.runs == 1:
+            return f"{self.median:.3g} s (1 run)"
         return f"{self.median:.3g} s ({self.low:.3g}-{self.high:.3g}, {self.runs} runs)"
 
 
@@ -61,4 +72,4 @@ def timed(function: Callable[[], object], runs: int) -> Timing:
         start = time.perf_counter()
         function()
         seconds.append(time.perf_counter() - start)
-    return Timing(median(seconds), min(seconds), max(seconds), runs)
+    return Timing.of(seconds)
