@@ -75,7 +75,8 @@ study: $(READY) ## repeat the paper's experiments, quickly, on the traces in TRA
 		fi; \
 	done
 
-bench: $(BENCH_READY) ## measure speed and memory side by side with the peers
+bench: $(BENCH_READY) ## measure speed and memory side by side with the peers; under 30 minutes
+	@$(BENCH_VENV)/bin/python -m benchmarks.peers
 	@echo "== bench: side by side with the peers"
 	@$(BENCH_VENV)/bin/python -m benchmarks
 
@@ -104,13 +105,17 @@ lock: $(READY) ## pin every dependency again, with hashes
 	uv $(COMPILE) --extra dev -o requirements.lock pyproject.toml .build-requirements.in; \
 	uv $(COMPILE) --extra bench -o requirements-bench.lock pyproject.toml .build-requirements.in; \
 	$(BIN)/python -c "$$DOCS_REQUIREMENTS" > .build-requirements.in; \
-	uv $(COMPILE) -o requirements-docs.lock .build-requirements.in
-	@! grep -nE '://|^ *-[-a-z]*(index|find)|@ ' requirements*.lock || (echo "a lock names a host" >&2; exit 1)
+	uv $(COMPILE) -o requirements-docs.lock .build-requirements.in; \
+	for peer in $(basename $(wildcard benchmarks/peers/*.in)); do \
+		uv $(COMPILE) $(foreach kind,excludes overrides,$$(test ! -e $$peer.$(kind) || echo --$(kind) $$peer.$(kind))) \
+			-o $$peer.lock $$peer.in; \
+	done
+	@! grep -nE '://|^ *-[-a-z]*(index|find)|@ ' requirements*.lock benchmarks/peers/*.lock || (echo "a lock names a host" >&2; exit 1)
 	@! grep -n '"resolved"' web/package-lock.json || (echo "the lock of the pages names a host" >&2; exit 1)
-	@wc -l requirements*.lock
+	@wc -l requirements*.lock benchmarks/peers/*.lock
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) web/node_modules web/dist web/vectors $(PAGES) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) .peers web/node_modules web/dist web/vectors $(PAGES) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments: made once, made again when their lock changes --------------------------------------------
