@@ -1,89 +1,123 @@
-"""Print one table, write results.json and the growth plot, and fail if a line is not met."""
+"""Print one table, write results.json and the plots, and fail if a line is not met and does not say why."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import platform
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
 import crowdveil as cv
-from benchmarks import lines, service
+from benchmarks.certifying import certificates
+from benchmarks.drawing import draws
+from benchmarks.estimating import estimates
+from benchmarks.growth import growth, told
+from benchmarks.limits import campaigns, large_areas
 from benchmarks.line import Line
+from benchmarks.plots import plot_estimates, plot_growth
+from benchmarks.service import service
+from benchmarks.solving import against_qif, against_the_paper, against_the_reduced_program
 
 HERE = Path(__file__).parent
+PARTS: dict[str, Callable[[], Iterable[Line]]] = {
+    "draws": draws,
+    "estimates": estimates,
+    "certificates": certificates,
+    "service": service,
+    "large": large_areas,
+    "reduced": against_the_reduced_program,
+    "qif": against_qif,
+    "paper": against_the_paper,
+    # profiling of traces (benchmarks/profiling.py) joins here, with a worker in benchmarks/peers for scikit-mobility
+}
+"""What is measured, in this order; each gives the lines it adds to the table."""
 
 
 def main() -> int:
-    """Measure everything; 0 if every line is met."""
-    console = Console(width=None if sys.stdout.isatty() else 150)
+    """Measure everything, or the parts that are named; 0 if every line is met or says why not."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}, growth; all unless named")
+    parts = parser.parse_args().parts or [*PARTS, "growth"]
+    if unknown := set(parts) - {*PARTS, "growth"}:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    start = time.perf_counter()
     measured: list[Line] = []
-    parts: tuple[Callable[[], Iterable[Line]], ...] = (
-        lines.draws,
-        service.service,
-        lines.campaigns,
-        lines.large_areas,
-        lines.against_the_reduced_program,
-        lines.against_the_paper,
-    )
-    for part in parts:
-        console.print(f"measuring: {(part.__doc__ or '').strip().rstrip('.')} ...")
-        measured += part()
-    console.print("measuring: growth with cells and targets ...")
-    curves = lines.growth()
-    console.print(_table(measured))
-    for line in measured:
-        if line.note:
-            console.print(f"- {line.what}: {line.note}")
-    for name, points in curves.items():
-        console.print(f"\ngrowth with {name} (seconds; times the floor of n·z exponentials)")
-        for point in points:
-            size = f"n = {point['cells']:>6,.0f}, z = {point['targets']:>2.0f}"
-            console.print(f"  {size}: {point['seconds']:.4f} s, {point['ratio_to_floor']:,.0f} x")
-    _plot(curves)
+    for name in (one for one in PARTS if one in parts):
+        _say(console, start, (PARTS[name].__doc__ or "").strip().rstrip("."))
+        for line in PARTS[name]():
+            _say(console, start, f"  {line.what}: {line.figure}, {line.verdict}")
+            measured.append(line)
+    curves: dict[str, list[dict[str, Any]]] = {}
+    if "growth" in parts:
+        _say(console, start, "growth with cells, targets and users")
+        curves = growth()
+        measured += campaigns(curves["users"])
+        plot_growth(curves, measured, HERE / "growth.svg")
+    if "estimates" in parts:
+        plot_estimates(measured, HERE / "estimates.svg")
+    _show(console, measured)
+    for words in told(curves) if curves else ():
+        console.print(words, markup=False, highlight=False)
+    minutes = (time.perf_counter() - start) / 60
     record = {
         "crowdveil": cv.__version__,
         "python": platform.python_version(),
-        "lines": [{**asdict(line), "met": line.met} for line in measured],
+        "minutes": minutes,
+        "lines": [{**asdict(line), "verdict": line.verdict} for line in measured],
         "growth": curves,
     }
-    (HERE / "results.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    console.print("\nwritten: benchmarks/results.json, benchmarks/growth.png")
-    return 0 if all(line.met for line in measured) else 1
+    (HERE / "results.json").write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    console.print(f"\n{minutes:.1f} minutes; written: results.json and the plots (*.svg), in benchmarks/")
+    return 0 if all(line.settled for line in measured) else 1
 
 
-def _table(measured: list[Line]) -> Table:
-    table = Table("what", "ours", "peer or limit", "ratio or figure", "asked", "met")
-    for line in measured:
-        unit = "x" if line.better == "at least" else ""
-        asked = f"{line.better} {line.required:,.4g}{unit}"
-        figure = f"{line.measured:,.4g}{unit}"
-        table.add_row(line.what, line.ours, line.peer, figure, asked, "yes" if line.met else "NO")
-    return table
+def _say(console: Console, start: float, words: str) -> None:
+    console.print(f"[{time.perf_counter() - start:5.0f} s] {words}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _plot(curves: dict[str, list[dict[str, float]]]) -> None:
-    figure = Figure(figsize=(10, 4.2), layout="constrained")
-    for axes, (name, points) in zip(figure.subplots(1, 2), curves.items(), strict=True):
-        x = [point[name] for point in points]
-        low = [point["seconds"] - point["low"] for point in points]
-        high = [point["high"] - point["seconds"] for point in points]
-        axes.errorbar(x, [p["seconds"] for p in points], yerr=[low, high], marker="o", label="optimal policy")
-        axes.plot(x, [p["floor_seconds"] for p in points], marker=".", linestyle="--", label="floor: n·z exponentials")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel(f"number of {name}")
-        axes.set_ylabel("seconds")
-        axes.set_title("8 targets" if name == "cells" else "1,600 cells")
-        axes.grid(alpha=0.3)
-        axes.legend()
-    figure.savefig(HERE / "growth.png", dpi=120)
+def _show(console: Console, measured: Sequence[Line]) -> None:
+    """The table; what is not equal stands below it, once, under the numbers of its lines."""
+    table = Table("#", "what", "crowdveil", "peer or limit", "ratio or figure", "asked", "verdict", "not equal")
+    texts: dict[str, list[int]] = {}
+    for number, line in enumerate(measured, 1):
+        if line.unequal:
+            texts.setdefault(line.unequal, []).append(number)
+        letter = _letter(list(texts).index(line.unequal)) if line.unequal else ""
+        table.add_row(
+            str(number),
+            line.what,
+            line.ours,
+            line.peer,
+            line.figure,
+            line.asked,
+            line.verdict,
+            letter,
+            end_section=True,
+        )
+    console.print(table)
+    for index, text in enumerate(texts):
+        console.print(f"({_letter(index)}) not equal: {text}", markup=False, highlight=False)
+    for number, line in enumerate(measured, 1):
+        if line.note:
+            console.print(f"{number}: {line.note}", markup=False, highlight=False)
+    behind = [(number, line) for number, line in enumerate(measured, 1) if not line.met]
+    console.print(f"\n{len(measured) - len(behind)} of {len(measured)} lines ahead or kept", highlight=False)
+    for number, line in behind:
+        reason = line.note if line.absent else line.why or "NO REASON KNOWN"
+        console.print(f"{line.verdict} {number}, {line.what}: {reason}", markup=False, highlight=False)
+
+
+def _letter(index: int) -> str:
+    return chr(ord("a") + index)
 
 
 if __name__ == "__main__":
