@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 
 import numpy as np
 
+from benchmarks.alone import peak_mb
 from benchmarks.cases import EPSILON_PER_KM, city
 from crowdveil.place import choose_places
 from crowdveil.profile import Profile
@@ -30,8 +30,7 @@ def main(users: int) -> None:
     places = choose_places(profile, DELTA, "target-aware", generator, case.targets)
     outcome = simulate(Crowd(case.area, tuple(case.targets), places, EPSILON_PER_KM), "crowdveil", 1)
     seconds = time.perf_counter() - start
-    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"users": users, "seconds": seconds, "peak_mb": peak_mb, "selected": len(outcome.selected)}))
+    print(json.dumps({"users": users, "seconds": seconds, "peak_mb": peak_mb(), "selected": len(outcome.selected)}))
 
 
 if __name__ == "__main__":

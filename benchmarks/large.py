@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 
 import crowdveil as cv
+from benchmarks.alone import peak_mb
 from benchmarks.cases import BETA, EPSILON_PER_KM, city
 
 
@@ -29,7 +29,7 @@ def main(side: int, targets: int, cell_km: float, check: bool) -> None:
                 "private": certificate.ok if certificate else None,
                 "gap": float(policy.provenance["gap_before_rounding"]),
                 "compact_bytes": len(policy.to_bytes()),
-                "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                "peak_mb": peak_mb(),
             }
         )
     )
