@@ -124,7 +124,7 @@ def _lines(
         str(theirs),
         theirs.median / mine.median,
         unequal=f"ours also chooses how smooth people are, by held-out reports; one thread on either side{unequal}",
-        why="few reports: ours fits some twenty models to choose how smooth people are, the peer fits one",
+        why="ours fits some twenty models to choose how smooth people are, the peer fits one",
     )
     yield Line(
         f"{what}, total variation to the truth",

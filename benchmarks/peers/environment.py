@@ -41,7 +41,7 @@ def ask(name: str, **question: ArrayLike) -> dict[str, NDArray[Any]]:
     prepare(name)
     with TemporaryDirectory() as folder:
         asked, answered = Path(folder) / "question.npz", Path(folder) / "answer.npz"
-        np.savez(asked, allow_pickle=False, **{key: np.asarray(array) for key, array in question.items()})
+        np.savez(asked, **{key: np.asarray(array) for key, array in question.items()})  # type: ignore[arg-type]
         _run([str(_python(name)), "-m", f"benchmarks.peers.{name}", str(asked), str(answered)], ANSWER_S)
         with np.load(answered) as stored:
             return dict(stored)
