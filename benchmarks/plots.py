@@ -13,30 +13,31 @@ from benchmarks.growth import Curve
 from benchmarks.line import Line
 
 OURS = "tab:blue"
+PEER_LOOKS = ("rs:", "m^:", "gD:")
 
 
 def plot_growth(curves: dict[str, Curve], measured: Sequence[Line], path: Path) -> None:
     """Seconds by cells (with the peers that solve at all), by targets and by users."""
-    figure = Figure(figsize=(14, 4.4), layout="constrained")
+    figure = Figure(figsize=(14, 4.6), layout="constrained")
     cells, targets, users = figure.subplots(1, 3)
     for axes, name, title in (
-        (cells, "cells", "a policy for 8 targets"),
+        (cells, "cells", "a policy: crowdveil for 8 targets, others for 2 to 8"),
         (targets, "targets", "a policy on 1,600 cells"),
+        (users, "users", "a campaign of six rounds on 400 cells"),
     ):
         points = curves[name]
-        x, middle = ([point[key] for point in points] for key in (name, "seconds"))
-        low, high = ([abs(point["seconds"] - point[key]) for point in points] for key in ("low", "high"))
-        axes.errorbar(x, middle, yerr=[low, high], marker="o", color=OURS, label="crowdveil, optimum with proof")
-        floor = [point["floor_seconds"] for point in points]
-        axes.plot(x, floor, marker=".", linestyle="--", color="0.5", label="floor: n·z exponentials")
+        x, *heights = ([point[key] for point in points] for key in (name, "seconds", "low", "high"))
+        _errorbar(axes, x, *heights, color=OURS, label="crowdveil")
         _finish(axes, name, "seconds", title)
-    for marker, (peer, solved) in zip("s^D", _solvers(measured).items(), strict=False):
-        cells.plot(*zip(*solved, strict=True), marker=marker, linestyle=":", label=peer)
-    points = curves["users"]
-    users.plot([one["users"] for one in points], [one["seconds"] for one in points], marker="o", color=OURS)
-    _finish(users, "users", "seconds", "a campaign of six rounds on 400 cells")
-    for axes in (cells, targets):
-        axes.legend(fontsize="small")
+    for axes, name in ((cells, "cells"), (targets, "targets")):
+        x, floor = ([point[key] for point in curves[name]] for key in (name, "floor_seconds"))
+        axes.plot(x, floor, marker=".", linestyle="--", color="0.5", label="floor: n·z exponentials")
+    for look, (peer, solved) in zip(PEER_LOOKS, _solvers(measured).items(), strict=False):
+        cells.plot(*zip(*solved, strict=True), look, label=peer)
+    users.set_yscale("linear")
+    users.set_ylim(bottom=0)
+    for axes in (cells, targets, users):
+        axes.legend(fontsize="small", loc="center right" if axes is cells else "best")
     figure.savefig(path)
 
 
@@ -49,10 +50,8 @@ def plot_estimates(measured: Sequence[Line], path: Path) -> None:
         x = [line.figures["reports"] for line in lines]
         for key, label, color in (("ours", "crowdveil", OURS), ("theirs", "qif, Bayesian update", "tab:orange")):
             errors = [line.figures[key] for line in lines]
-            middle = [median(some) for some in errors]
-            spread = [[m - min(some) for m, some in zip(middle, errors, strict=True)]]
-            spread += [[max(some) - m for m, some in zip(middle, errors, strict=True)]]
-            axes.errorbar(x, middle, yerr=spread, marker="o", color=color, label=label)
+            heights = ([pick(some) for some in errors] for pick in (median, min, max))
+            _errorbar(axes, x, *heights, color=color, label=label)
         _finish(axes, "reports", "total variation to the truth", f"{town} town, 400 cells")
         axes.legend(fontsize="small")
     figure.savefig(path)
@@ -75,3 +74,9 @@ def _finish(axes: Any, name: str, height: str, title: str) -> None:
     axes.set_ylabel(height)
     axes.set_title(title, fontsize="medium")
     axes.grid(alpha=0.3)
+
+
+def _errorbar(axes: Any, x: list[int], middle: list[float], low: list[float], high: list[float], **look: str) -> None:
+    below = [m - one for m, one in zip(middle, low, strict=True)]
+    above = [one - m for m, one in zip(middle, high, strict=True)]
+    axes.errorbar(x, middle, yerr=[below, above], marker="o", **look)

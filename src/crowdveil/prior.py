@@ -31,6 +31,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, frozen
@@ -180,17 +181,19 @@ def pooled_estimate(
     if protected:
         q = np.append((1 - NULL_START) * q, NULL_START)
     bandwidths = [b * _spacing_km(area) for b in BANDWIDTHS if b == 0 or len(area) <= MOST_SMOOTHED]
-    width, people = _choose(
-        area,
-        table,
-        null,
-        counts,
-        q,
-        [bandwidth_km] if bandwidth_km is not None else bandwidths,
-        [strength] if strength is not None else list(STRENGTHS),
-    )
-    kernel = _kernel(area, width)
-    shares = _maximise(_mixed(kernel, table, null), counts[None, :].astype(np.float64), q, people, STEPS)[0]
+    # Products this thin gain little from more threads, and lose seconds where other work wants the processor too.
+    with threadpool_limits(1, user_api="blas"):
+        width, people = _choose(
+            area,
+            table,
+            null,
+            counts,
+            q,
+            [bandwidth_km] if bandwidth_km is not None else bandwidths,
+            [strength] if strength is not None else list(STRENGTHS),
+        )
+        kernel = _kernel(area, width)
+        shares = _maximise(_mixed(kernel, table, null), counts[None, :].astype(np.float64), q, people, STEPS)[0]
     nobody = float(shares[-1]) if protected else 0.0
     placed = shares[: len(area)]
     spread = placed if kernel is None else kernel @ placed
