@@ -34,10 +34,11 @@ def plot_growth(curves: dict[str, Curve], measured: Sequence[Line], path: Path) 
         axes.plot(x, floor, marker=".", linestyle="--", color="0.5", label="floor: n·z exponentials")
     for look, (peer, solved) in zip(PEER_LOOKS, _solvers(measured).items(), strict=False):
         cells.plot(*zip(*solved, strict=True), look, label=peer)
+    cells.set_ylim(top=1e5)  # room for the legend
     users.set_yscale("linear")
     users.set_ylim(bottom=0)
-    for axes in (cells, targets, users):
-        axes.legend(fontsize="small", loc="center right" if axes is cells else "best")
+    for axes in (cells, targets):
+        axes.legend(fontsize="small", loc="upper right" if axes is cells else "best")
     figure.savefig(path)
 
 
