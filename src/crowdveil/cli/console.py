@@ -138,6 +138,23 @@ def progress_bar(what: str) -> Iterator[ReportProgress]:
 
 
 @contextmanager
+def steps_bar() -> Iterator[Callable[[str, float], None]]:
+    """Show a bar for the step that runs, by its name and the share of it that is done."""
+    with _progress(TextColumn("{task.description}"), BarColumn(), _Percent(), TimeElapsedColumn()) as progress:
+        task = progress.add_task("beginning", total=None)
+        running = ""
+
+        def report(step: str, share: float) -> None:
+            nonlocal running
+            if step != running:
+                progress.reset(task, description=step, total=1.0)
+                running = step
+            progress.update(task, completed=share)
+
+        yield report
+
+
+@contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on stderr what is being done when nobody can say how far it is; gone when done, never in a pipe."""
     with _progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as progress:

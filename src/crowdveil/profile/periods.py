@@ -28,6 +28,7 @@ OUTSIDE_PERIODS = -1
 """What `number` answers for a time in no period."""
 
 DAY_S = 86_400
+EPOCH = date(1970, 1, 1)
 MAX_PERIODS = 100_000
 
 
@@ -85,7 +86,7 @@ class Periods:
     def _day(self, local_s: ArrayLike) -> IntArray:
         """Days since the start date; negative before it."""
         day: IntArray = np.floor_divide(np.asarray(local_s, dtype=np.int64), DAY_S)
-        first: IntArray = day - (self.start - date(1970, 1, 1)).days
+        first: IntArray = day - (self.start - EPOCH).days
         return first
 
     def split(self, train: int, test: int) -> Split:

@@ -11,7 +11,7 @@ from crowdveil.area import Area, Grid
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
 from crowdveil.profile import Counts, HalfLifeChoice, Periods, Split, choose_half_life, count_visits
-from crowdveil.profile.periods import DAY_S, MAX_PERIODS
+from crowdveil.profile.periods import DAY_S, EPOCH, MAX_PERIODS
 from crowdveil.profile.profile import check_delta
 from crowdveil.study.worlds import World
 from crowdveil.traces import Visits
@@ -22,7 +22,6 @@ EDGE_DEGREES = 1e-5
 """A metre, so that visits at the edge lie inside and visits at one place have a box."""
 VALIDATION = 5
 """Training periods that choose the half-life, at most; never more than a quarter of them."""
-EPOCH = date(1970, 1, 1)
 
 
 def lay_grid(visits: Visits, cell_km: float = 1.0) -> Grid:

@@ -2,7 +2,7 @@
 
 from crowdveil.traces.cabspotting import read_cabspotting
 from crowdveil.traces.calls import read_calls, read_towers
-from crowdveil.traces.city import synthetic_visits, tower_positions
+from crowdveil.traces.city import synthetic_blocks, synthetic_visits, tower_positions
 from crowdveil.traces.foursquare import count_odd_offsets, read_foursquare
 from crowdveil.traces.geolife import read_geolife
 from crowdveil.traces.gpx import read_gpx
@@ -25,6 +25,7 @@ __all__ = [
     "read_table",
     "read_timeline",
     "read_towers",
+    "synthetic_blocks",
     "synthetic_visits",
     "tower_positions",
 ]

@@ -8,6 +8,7 @@ out in the evening and at weekends. Every draw comes from the generator passed i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,16 +43,31 @@ HOURS = np.array([[20.0, 3.0], [10.0, 2.5], [18.0, 3.5], [16.0, 4.0]])
 """Mean and spread of the time of day at each kind of place."""
 
 
+BLOCK_USERS = 20_000
+"""People whose visits are made at once where there are too many for one table."""
+
+
+@dataclass(frozen=True)
+class _Town:
+    """Where things are, in km east and north of the centre, whoever lives there."""
+
+    districts: FloatArray
+    people: FloatArray
+    """Share of the people who live in each district."""
+    offices: FloatArray
+    jobs: FloatArray
+    venues: FloatArray
+    pull: FloatArray
+
+
 @dataclass(frozen=True)
 class _Map:
-    """Where things are, in km east and north of the centre."""
+    """A town, and where its people live, work and go out."""
 
+    town: _Town
     homes: FloatArray
     work: IntArray
     favourites: IntArray
-    offices: FloatArray
-    venues: FloatArray
-    pull: FloatArray
 
 
 def synthetic_visits(
@@ -69,19 +85,65 @@ def synthetic_visits(
 
     The median user has `visits_per_week`: 5 like check-ins; call logs have several a day.
     """
-    _check(users=users, weeks=weeks, radius_km=radius_km)
-    if not 0 < visits_per_week <= 1000:
-        raise InputError("visits_per_week", visits_per_week, "should lie above 0 and be at most 1000")
-    plane = _plane_at(latitude, longitude)
-    city = _lay_out(generator, users, radius_km)
-    user, day = _days(generator, users, weeks, visits_per_week)
+    habits = _Habits(weeks, latitude, longitude, radius_km, offset_s, visits_per_week)
+    _check(users=users)
+    return _visits(generator, _lay_out(generator, users, radius_km), habits, range(users), users)
+
+
+def synthetic_blocks(
+    seed: int,
+    *,
+    users: int,
+    weeks: int,
+    latitude: float = 48.0,
+    longitude: float = 11.0,
+    radius_km: float = 8.0,
+    offset_s: int = 3600,
+    visits_per_week: float = VISITS_PER_WEEK,
+    block_users: int = BLOCK_USERS,
+) -> Iterator[Visits]:
+    """The like of `synthetic_visits` for any number of people, a block of them at a time: all live in one town.
+
+    Block k is drawn from the generator seeded with [seed, k]; the town from that of block 0.
+    """
+    habits = _Habits(weeks, latitude, longitude, radius_km, offset_s, visits_per_week)
+    _check(users=users, block_users=block_users)
+    town: _Town | None = None
+    for number, first in enumerate(range(0, users, block_users)):
+        generator = np.random.default_rng([seed, number])
+        who = range(first, min(first + block_users, users))
+        city = _lay_out(generator, len(who), radius_km, town)
+        town = city.town
+        yield _visits(generator, city, habits, who, users)
+
+
+@dataclass(frozen=True)
+class _Habits:
+    """What all people of a city have in common."""
+
+    weeks: int
+    latitude: float
+    longitude: float
+    radius_km: float
+    offset_s: int
+    visits_per_week: float
+
+    def __post_init__(self) -> None:
+        _check(weeks=self.weeks, radius_km=self.radius_km)
+        if not 0 < self.visits_per_week <= 1000:
+            raise InputError("visits_per_week", self.visits_per_week, "should lie above 0 and be at most 1000")
+
+
+def _visits(generator: np.random.Generator, city: _Map, habits: _Habits, who: range, of_users: int) -> Visits:
+    plane = _plane_at(habits.latitude, habits.longitude)
+    user, day = _days(generator, len(who), habits.weeks, habits.visits_per_week)
     kind = _kinds(generator, day)
     xy_km = _places(generator, city, user, kind) + generator.normal(0, 0.03, (len(user), 2))
     hour = np.mod(HOURS[kind, 0] + HOURS[kind, 1] * generator.standard_normal(len(user)), 24)
     local_s = MONDAY_S + day * DAY_S + np.floor(hour * 3600).astype(np.int64)
     lat, lon = plane.to_degrees(1000 * xy_km[:, 0], 1000 * xy_km[:, 1])
-    names = tuple(f"{number:0{len(str(users - 1))}}" for number in range(users))
-    return Visits(names, user, local_s - offset_s, np.full(len(user), offset_s), lat, lon)
+    names = tuple(f"{number:0{len(str(of_users - 1))}}" for number in who)
+    return Visits(names, user, local_s - habits.offset_s, np.full(len(user), habits.offset_s), lat, lon)
 
 
 def tower_positions(
@@ -125,19 +187,22 @@ def _plane_at(latitude: float, longitude: float) -> Plane:
     return Plane(degrees_to_e7(latitude), degrees_to_e7(longitude))
 
 
-def _lay_out(generator: np.random.Generator, users: int, radius_km: float) -> _Map:
+def _lay_out(generator: np.random.Generator, users: int, radius_km: float, town: _Town | None = None) -> _Map:
+    """People, and the town around them unless there is one already."""
     # nearly all of a Gaussian lies within 2.5 of its spreads
-    districts = generator.uniform(-0.55, 0.55, (DISTRICTS, 2)) * radius_km
-    people = generator.dirichlet(np.full(DISTRICTS, 2.0))
+    districts = generator.uniform(-0.55, 0.55, (DISTRICTS, 2)) * radius_km if town is None else town.districts
+    people = generator.dirichlet(np.full(DISTRICTS, 2.0)) if town is None else town.people
     homes = districts[generator.choice(DISTRICTS, users, p=people)] + generator.normal(0, radius_km / 7, (users, 2))
-    offices = generator.normal(0, radius_km / 5, (OFFICES, 2))
-    nearby = districts[generator.integers(0, DISTRICTS, VENUES)]
-    venues = nearby * generator.uniform(0, 1, (VENUES, 1)) + generator.normal(0, radius_km / 10, (VENUES, 2))
-    pull = generator.permutation(1 / np.arange(1, VENUES + 1) ** 0.7)
-    jobs = generator.permutation(1 / np.arange(1, OFFICES + 1) ** 0.7)
-    work = _choose(generator, homes, offices, jobs, COMMUTE_KM, 1)[:, 0]
-    favourites = _choose(generator, homes, venues, pull, OUTING_KM, FAVOURITES)
-    return _Map(homes, work, favourites, offices, venues, pull)
+    if town is None:
+        offices = generator.normal(0, radius_km / 5, (OFFICES, 2))
+        nearby = districts[generator.integers(0, DISTRICTS, VENUES)]
+        venues = nearby * generator.uniform(0, 1, (VENUES, 1)) + generator.normal(0, radius_km / 10, (VENUES, 2))
+        pull = generator.permutation(1 / np.arange(1, VENUES + 1) ** 0.7)
+        jobs = generator.permutation(1 / np.arange(1, OFFICES + 1) ** 0.7)
+        town = _Town(districts, people, offices, jobs, venues, pull)
+    work = _choose(generator, homes, town.offices, town.jobs, COMMUTE_KM, 1)[:, 0]
+    favourites = _choose(generator, homes, town.venues, town.pull, OUTING_KM, FAVOURITES)
+    return _Map(town, homes, work, favourites)
 
 
 def _choose(
@@ -178,12 +243,12 @@ def _kinds(generator: np.random.Generator, day: IntArray) -> IntArray:
 def _places(generator: np.random.Generator, city: _Map, user: IntArray, kind: IntArray) -> FloatArray:
     ranks = 1 / np.arange(1, FAVOURITES + 1)
     rank = generator.choice(FAVOURITES, len(user), p=ranks / ranks.sum())
-    anywhere = generator.choice(VENUES, len(user), p=city.pull / city.pull.sum())
+    anywhere = generator.choice(VENUES, len(user), p=city.town.pull / city.town.pull.sum())
     options = [
         city.homes[user],
-        city.offices[city.work[user]],
-        city.venues[city.favourites[user, rank]],
-        city.venues[anywhere],
+        city.town.offices[city.work[user]],
+        city.town.venues[city.favourites[user, rank]],
+        city.town.venues[anywhere],
     ]
     xy_km: FloatArray = np.choose(kind[:, None], options)
     return xy_km

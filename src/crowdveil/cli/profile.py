@@ -1,0 +1,239 @@
+"""`crowdveil profile`: profiles, places and the prior of millions of users, on DuckDB or on Spark."""
+
+from __future__ import annotations
+
+import json as json_text
+import shutil
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crowdveil.cli.console import note, show, show_json, steps_bar, working
+from crowdveil.cli.files import load_area, open_folder
+from crowdveil.cli.options import missing, read_real, read_targets, read_whole
+from crowdveil.cli.simulate import Period, ProfileName, RuleName, read_day
+from crowdveil.cli.traces import Format, Source, read_traces
+from crowdveil.errors import CrowdveilError, InputError
+
+if TYPE_CHECKING:
+    from crowdveil.profile.batch import Found, Inputs, Job, Layout
+
+EXAMPLES = """\b
+Examples:
+  crowdveil profile --traces "fixes/*.parquet" --area area.json --period week --out profiled/
+  crowdveil profile --traces fixes.csv.gz --zone Europe/Berlin --area area.json
+      --start 2024-01-01 --train 40 --method recency --half-life 4 --out profiled/
+  crowdveil profile --traces "fixes/*.parquet" --area area.json --memory 2GB --out profiled/
+  crowdveil profile --traces "hdfs://store/fixes/*.parquet" --area area.json
+      --engine spark://host:7077 --out /shared/profiled/
+"""
+
+
+class ClockName(StrEnum):
+    """What a time that states no offset means."""
+
+    utc = "utc"
+    local = "local"
+
+
+GIGABYTE = 1_000_000_000
+
+
+def _column(name: str) -> Any:
+    return typer.Option(help=f"The column of the {name}; {name} unless given.", metavar="NAME")
+
+
+def run(
+    area: Annotated[Path, typer.Option(help="The area (.json), from `crowdveil area`.", metavar="FILE")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for visits, profile, places, prior.csv and summary.json.", metavar="FOLDER"),
+    ],
+    traces: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--traces",
+            "--data",
+            help="Parquet or CSV (plain or .gz): a file, a folder or a pattern in quotes; may be given several times.",
+            metavar="PATTERN",
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002
+        Format, typer.Option(help="How they are written. Any but table is read in memory first.")
+    ] = Format.table,
+    towers: Annotated[
+        Path | None, typer.Option(help="With calls: where the towers are (id,lat,lon).", metavar="FILE")
+    ] = None,
+    user_column: Annotated[str, _column("user")] = "user",
+    time_column: Annotated[str, _column("time")] = "time",
+    latitude_column: Annotated[str, _column("latitude")] = "latitude",
+    longitude_column: Annotated[str, _column("longitude")] = "longitude",
+    offset_column: Annotated[
+        str | None, typer.Option(help="A column of local time minus UTC, in minutes.", metavar="NAME")
+    ] = None,
+    zone: Annotated[
+        str | None, typer.Option(help="One clock for all fixes, such as Europe/Berlin.", metavar="NAME")
+    ] = None,
+    clock: Annotated[
+        ClockName, typer.Option(help="What times without an offset mean; local needs --zone.")
+    ] = ClockName.utc,
+    period: Annotated[Period, typer.Option(help="What people are predicted for.")] = Period.week,
+    weekdays_only: Annotated[bool, typer.Option("--weekdays-only", help="Leave weekends out.")] = False,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help="First day. Left out: that of the first fix, for weeks the Monday before.", metavar="YYYY-MM-DD"
+        ),
+    ] = None,
+    periods: Annotated[
+        str | None, typer.Option(help="How many periods. Left out: up to the last fix.", metavar="NUMBER")
+    ] = None,
+    train: Annotated[
+        str | None, typer.Option(help="Periods to learn from, the first ones. Left out: all.", metavar="NUMBER")
+    ] = None,
+    method: Annotated[ProfileName, typer.Option(help="How probabilities are estimated.")] = ProfileName.poisson,
+    half_life: Annotated[
+        str | None, typer.Option(help="With recency: periods after which a visit counts half.", metavar="NUMBER")
+    ] = None,
+    delta: Annotated[
+        str, typer.Option(help="A place is frequent if its probability is above this.", metavar="NUMBER")
+    ] = "0.7",
+    rule: Annotated[RuleName, typer.Option(help="Which of their frequent places users report.")] = RuleName.random,
+    targets: Annotated[
+        str | None,
+        typer.Option(help="With target-aware: cells such as 3,17, or places such as 40.75:-73.98.", metavar="LIST"),
+    ] = None,
+    seed: Annotated[
+        str, typer.Option(help="Decides, with each user's name, between several places.", metavar="NUMBER")
+    ] = "0",
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="duckdb, spark (on this machine), or spark://MASTER: HOST:PORT, local[4] or yarn.", metavar="NAME"
+        ),
+    ] = "duckdb",
+    memory: Annotated[
+        str | None,
+        typer.Option(help="What the engine may use, such as 4GB; the rest is spilled to disk.", metavar="SIZE"),
+    ] = None,
+    threads: Annotated[
+        str | None, typer.Option(help="Threads of a local engine. Left out: one per core.", metavar="NUMBER")
+    ] = None,
+    part_gb: Annotated[
+        str | None,
+        typer.Option(help="Input taken at a time; a rerun resumes after the last. 2 unless given.", metavar="NUMBER"),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+) -> None:
+    """Profile the traces of millions of users, and say how many would report which place.
+
+    Files larger than memory are fine. Run again after an interruption, and what was done is kept. For planning and
+    studies: it needs everyone's traces in one place, which a campaign does not.
+    """
+    started = perf_counter()
+    if not traces:
+        raise missing("traces", "name the files, such as --traces 'fixes/*.parquet'")
+    _require_batch()
+    from crowdveil.profile.batch import PART_BYTES, Choice, Job, Layout, Span, open_engine
+    from crowdveil.profile.batch import run as run_job
+
+    cells = load_area(area)
+    span = Span(
+        days=7 if period is Period.week else 1,
+        weekdays_only=weekdays_only,
+        start=None if start is None else read_day("start", start),
+        count=None if periods is None else read_whole("periods", periods),
+        train=None if train is None else read_whole("train", train),
+    )
+    choice = Choice(
+        method=method.value,
+        half_life_periods=None if half_life is None else read_real("half_life", half_life),
+        delta=read_real("delta", delta),
+        rule=rule.value,
+        targets=() if targets is None else tuple(read_targets(targets, cells)),
+        seed=read_whole("seed", seed),
+    )
+    layout = Layout(user_column, time_column, latitude_column, longitude_column, offset_column, zone, clock.value)
+    open_folder(out)
+    inputs, layout = _inputs(traces, format, towers, layout, out)
+    size = PART_BYTES if part_gb is None else round(read_real("part_gb", part_gb) * GIGABYTE)
+    job = Job(inputs, layout, cells, span, choice, size)
+    spill = out / ".spill"
+    with working(f"starting {engine}"):
+        opened = open_engine(
+            engine,
+            memory=memory,
+            threads=None if threads is None else read_whole("threads", threads),
+            spill=spill,
+        )
+    try:
+        with steps_bar() as report:
+            found = run_job(job, opened, out, report)
+    finally:
+        opened.close()
+    shutil.rmtree(spill, ignore_errors=True)
+    if json:
+        show_json(json_text.loads((out / "summary.json").read_text()))
+    else:
+        show("Profiled", _facts(job, found))
+    kept = f" ({', '.join(found.kept_steps)} kept from an earlier run)" if found.kept_steps else ""
+    note(f"Written to {out}: visits, profile, places, prior.csv, summary.json{kept}.")
+    note(f"Done in {perf_counter() - started:.1f} s on {opened.name}.")
+
+
+def _require_batch() -> None:
+    try:
+        import ibis  # noqa: F401
+    except ImportError:
+        raise CrowdveilError("profile needs ibis; run: pip install 'crowdveil[batch]'") from None
+
+
+def _inputs(
+    patterns: list[str],
+    format: Format,  # noqa: A002
+    towers: Path | None,
+    layout: Layout,
+    out: Path,
+) -> tuple[Inputs, Layout]:
+    """The files as the engine reads them; published formats are converted first, once."""
+    from crowdveil.profile.batch import LAYOUT, find_inputs, save_fixes
+
+    if format is Format.table:
+        if towers is not None:
+            raise InputError("towers", str(towers), "has no meaning but for calls; leave it out")
+        with working("looking at the files"):
+            return find_inputs(patterns, layout), layout
+    if len(patterns) > 1:
+        raise InputError("traces", patterns, f"the format {format.value} is one file or folder")
+    path = Path(patterns[0])
+    converted, told = out / "fixes.parquet", out / "fixes.json"
+    identity = json_text.dumps(
+        [str(path.resolve()), path.exists() and path.stat().st_mtime_ns, format.value, layout.zone]
+    )
+    if not (converted.exists() and told.exists() and told.read_text() == identity):
+        visits = read_traces(Source(path, format, towers, layout.zone))
+        half = out / "fixes.parquet.half"
+        save_fixes([visits], half)
+        half.replace(converted)
+        told.write_text(identity)
+        for reason, rows in visits.dropped.items():
+            note(f"{path}: {rows:,} rows dropped: {reason}")
+    return find_inputs([str(converted)], LAYOUT), LAYOUT
+
+
+def _facts(job: Job, found: Found) -> dict[str, str]:
+    left_out = ", ".join(f"{reason}: {rows:,}" for reason, rows in found.left_out.items())
+    train = f"the first {len(found.train)} to learn from"
+    kind = "week" if found.periods.days == 7 else "weekday" if found.periods.weekdays_only else "day"
+    busiest = found.reporters_at.argsort(kind="stable")[::-1][:3].tolist()
+    shown = ", ".join(f"{cell} ({found.prior[cell]:.1%})" for cell in busiest if found.reporters_at[cell])
+    return {
+        "fixes": f"{found.rows:,} counted in {len(job.area):,} cells",
+        "left out": left_out or "none",
+        "periods": f"{len(found.periods)} {kind}s from {found.periods.start}, {train}",
+        "users": f"{found.users:,}, of them {found.reporters:,} with a frequent place (δ = {job.choice.delta:g})",
+        "busiest cells": shown or "nobody has a frequent place; lower --delta",
+    }

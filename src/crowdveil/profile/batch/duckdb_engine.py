@@ -1,0 +1,128 @@
+"""DuckDB, embedded: as many threads as there are cores, and what does not fit into memory is spilled to disk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import duckdb
+import ibis
+import pyarrow as pa
+
+from crowdveil.errors import InputError
+from crowdveil.profile.batch.engine import EngineError, Fraction, declared
+from crowdveil.profile.batch.fixes import Expression
+
+POLL_S = 0.2
+MEMORY = re.compile(r"\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
+
+
+class DuckDbEngine:
+    """A database in memory that knows no tables of its own."""
+
+    name = "duckdb"
+
+    def __init__(self, *, memory: str | None = None, threads: int | None = None, spill: Path | None = None) -> None:
+        if memory is not None and not MEMORY.fullmatch(memory):
+            raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")
+        self._ibis = ibis.duckdb.connect(
+            # The order of rows means nothing here, and keeping it takes memory.
+            preserve_insertion_order=False,
+            autoinstall_known_extensions=False,
+            allow_persistent_secrets=False,
+            **({} if memory is None else {"memory_limit": memory}),
+            **({} if threads is None else {"threads": threads}),
+            **({} if spill is None else {"temp_directory": str(spill)}),
+        )
+        self._ibis.raw_sql("SET TimeZone = 'UTC'")
+        self._ibis.raw_sql("SET enable_progress_bar = false")
+
+    def read_parquet(self, paths: Sequence[str]) -> Expression:
+        """A table of Parquet files."""
+        with _told():
+            return self._ibis.read_parquet(list(map(_plain, paths)), hive_partitioning=False, union_by_name=True)
+
+    def read_csv(self, paths: Sequence[str], delimiter: str, columns: Sequence[str]) -> Expression:
+        """A table of CSV files; rows with another number of fields are set aside, see `rejected`."""
+        with _told():
+            return self._ibis.read_csv(
+                list(map(_plain, paths)),
+                columns=dict.fromkeys(columns, "VARCHAR"),
+                auto_detect=False,
+                header=True,
+                delim=delimiter,
+                quote='"',
+                escape='"',
+                ignore_errors=True,
+                store_rejects=True,
+            )
+
+    def rejected(self) -> int:
+        """How many rows of CSV were set aside since this was last asked."""
+        with _told():
+            (rows,) = self._ibis.con.execute(
+                "SELECT count(DISTINCT (scan_id, file_id, line)) FROM reject_errors"
+            ).fetchone()
+            self._ibis.raw_sql("DELETE FROM reject_errors")
+        return int(rows)
+
+    def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
+        """Evaluate an expression into one Parquet file in a new folder."""
+        folder.mkdir()
+        with _told(), self._watched(progress):
+            self._ibis.to_parquet(table, folder / "part-0.parquet")
+
+    def columnwise(
+        self, name: str, function: Callable[..., Any], inputs: Sequence[str], output: str
+    ) -> Callable[..., Expression]:
+        """Called with a few thousand rows at a time, one thread at a time."""
+
+        def on_arrow(*columns: pa.ChunkedArray) -> pa.Array:
+            return pa.array(function(*(column.to_numpy() for column in columns)))
+
+        signature = (tuple(inputs), output)
+        made: Callable[..., Expression] = ibis.udf.scalar.pyarrow(signature=signature)(declared(on_arrow, name, inputs))
+        return made
+
+    def rows(self, table: Expression) -> list[dict[str, Any]]:
+        """Evaluate a small result."""
+        with _told():
+            return list(self._ibis.to_pyarrow(table).to_pylist())
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._ibis.disconnect()
+
+    @contextmanager
+    def _watched(self, progress: Fraction) -> Iterator[None]:
+        """Ask the running query, from another thread, how far it is."""
+        over = Event()
+
+        def watch() -> None:
+            while not over.wait(POLL_S):
+                progress(max(0.0, self._ibis.con.query_progress()) / 100)
+
+        watcher = Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            over.set()
+            watcher.join()
+
+
+def _plain(path: str) -> str:
+    """A name is a pattern to DuckDB; in brackets its special letters stand for themselves."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise EngineError(f"DuckDB: {str(error).partition(chr(10))[0][:300]}") from None

@@ -1,0 +1,85 @@
+"""What a batch asks of an engine, and how one is named: `duckdb`, `spark`, `spark://HOST:PORT`, `spark://local[4]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.profile.batch.fixes import Expression
+
+Fraction: TypeAlias = Callable[[float], None]
+"""Called now and then with the share of a step that is done, 0 to 1."""
+
+Columnwise: TypeAlias = Callable[[str, Callable[..., Any], Sequence[str], str], Callable[..., Expression]]
+"""(name, a function of numpy columns, their types, its own type) → the same on expressions."""
+
+MAKERS = "duckdb, spark, or spark://MASTER (HOST:PORT, local[4], yarn)"
+
+
+class EngineError(CrowdveilError):
+    """The engine gave up; what was finished before is kept, and running the same again goes on from there."""
+
+
+class Engine(Protocol):
+    """Reads tables, evaluates expressions over them, writes Parquet."""
+
+    name: str
+
+    def read_parquet(self, paths: Sequence[str]) -> Expression:
+        """A table of Parquet files."""
+
+    def read_csv(self, paths: Sequence[str], delimiter: str, columns: Sequence[str]) -> Expression:
+        """A table of CSV files with this heading; every column is text.
+
+        Rows with another number of fields are either in the table, in a column `BROKEN_ROW`, or set aside.
+        """
+
+    def rejected(self) -> int:
+        """How many rows of CSV were set aside since this was last asked."""
+
+    def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
+        """Evaluate an expression into Parquet files in a folder that is not there yet."""
+
+    def columnwise(
+        self, name: str, function: Callable[..., Any], inputs: Sequence[str], output: str
+    ) -> Callable[..., Expression]:
+        """Make a function of whole numpy columns, without NULL in them, one that expressions can call."""
+
+    def rows(self, table: Expression) -> list[dict[str, Any]]:
+        """Evaluate a small result."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+def declared(function: Callable[..., Any], name: str, inputs: Sequence[str]) -> Callable[..., Any]:
+    """The function with a name and as many named parameters as there are inputs, which ibis reads off it."""
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    function.__name__ = name
+    function.__signature__ = Signature([Parameter(f"column_{n}", kind) for n in range(len(inputs))])  # type: ignore[attr-defined]
+    return function
+
+
+def open_engine(
+    name: str, *, memory: str | None = None, threads: int | None = None, spill: Path | None = None
+) -> Engine:
+    """Start an engine. Memory, threads and the folder to spill to are for engines on this machine."""
+    if name == "duckdb":
+        from crowdveil.profile.batch.duckdb_engine import DuckDbEngine
+
+        return DuckDbEngine(memory=memory, threads=threads, spill=spill)
+    kind, _, rest = name.partition("://")
+    if kind == "spark" and (rest or "://" not in name):
+        from crowdveil.profile.batch.spark_engine import SparkEngine
+
+        return SparkEngine(_master(rest, threads), memory=memory, spill=spill)
+    raise InputError("engine", name, f"should be {MAKERS}")
+
+
+def _master(rest: str, threads: int | None) -> str:
+    if not rest:
+        return f"local[{threads or '*'}]"
+    return rest if rest.startswith("local") or rest == "yarn" else f"spark://{rest}"
