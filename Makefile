@@ -12,11 +12,13 @@ PAGES := src/crowdveil/server/pages
 WITH_NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 BENCH_VENV := .bench-venv
 BENCH_READY := $(BENCH_VENV)/.ready-$(shell cat requirements-bench.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+SPARK_VENV := .spark-venv
+SPARK_READY := $(SPARK_VENV)/.ready-$(shell cat requirements-spark.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--upgrade
 
-.PHONY: help demo test web pages browser faults lint study bench docs lock clean
+.PHONY: help demo test web pages browser faults spark java lint study bench docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -50,6 +52,19 @@ browser:
 			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
 		else \
 			echo "the tests of the pages need a browser: install the package chromium" >&2; exit 1; \
+		fi; }
+
+spark: java $(SPARK_READY) ## DuckDB and Spark side by side: the same profiles, killed halfway, larger than memory
+	@echo "== spark: two engines, the same results"
+	@$(SPARK_VENV)/bin/python -m pytest -n 0 -s tests/spark
+
+java:
+	@command -v java >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "== setup: installing Java 17"; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jre-headless >/dev/null; \
+		else \
+			echo "Spark needs Java 17 or later: install the package openjdk-17-jre-headless" >&2; exit 1; \
 		fi; }
 
 lint: $(READY) $(WEB_READY) ## check style and types
@@ -95,7 +110,12 @@ define DOCS_REQUIREMENTS
 import tomllib
 print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")
 endef
-export BUILD_REQUIREMENTS DOCS_REQUIREMENTS
+define TEST_REQUIREMENTS
+import tomllib
+dev = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["dev"]
+print(*(one for one in dev if one.startswith(("hypothesis", "pytest"))), sep="\n")
+endef
+export BUILD_REQUIREMENTS DOCS_REQUIREMENTS TEST_REQUIREMENTS
 
 lock: $(READY) ## pin every dependency again, with hashes
 	@command -v uv >/dev/null || test -x $(BIN)/uv || $(BIN)/python $(PIP_INSTALL) uv
@@ -104,6 +124,8 @@ lock: $(READY) ## pin every dependency again, with hashes
 	trap 'rm -f .build-requirements.in' EXIT; \
 	uv $(COMPILE) --extra dev -o requirements.lock pyproject.toml .build-requirements.in; \
 	uv $(COMPILE) --extra bench -o requirements-bench.lock pyproject.toml .build-requirements.in; \
+	$(BIN)/python -c "$$TEST_REQUIREMENTS" >> .build-requirements.in; \
+	uv $(COMPILE) --extra spark -o requirements-spark.lock pyproject.toml .build-requirements.in; \
 	$(BIN)/python -c "$$DOCS_REQUIREMENTS" > .build-requirements.in; \
 	uv $(COMPILE) -o requirements-docs.lock .build-requirements.in; \
 	for peer in $(basename $(wildcard benchmarks/peers/*.in)); do \
@@ -115,7 +137,7 @@ lock: $(READY) ## pin every dependency again, with hashes
 	@wc -l requirements*.lock benchmarks/peers/*.lock
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) .peers web/node_modules web/dist web/vectors $(PAGES) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) $(SPARK_VENV) .peers web/node_modules web/dist web/vectors $(PAGES) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments: made once, made again when their lock changes --------------------------------------------
@@ -144,6 +166,11 @@ $(READY):
 $(BENCH_READY):
 	$(call make_venv,$(BENCH_VENV),requirements-bench.lock)
 	@$(BENCH_VENV)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(SPARK_READY):
+	$(call make_venv,$(SPARK_VENV),requirements-spark.lock)
+	@$(SPARK_VENV)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(WEB_READY): | $(READY)

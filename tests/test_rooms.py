@@ -86,6 +86,7 @@ HEAVY: dict[str, set[str]] = {
         "cli/profile.py",
         "profile/batch/cells.py",
         "profile/batch/duckdb_engine.py",
+        "profile/batch/engine.py",
         "profile/batch/fixes.py",
         "profile/batch/graph.py",
         "profile/batch/spark_engine.py",
@@ -97,7 +98,12 @@ HEAVY: dict[str, set[str]] = {
     "prometheus_client": {"server/metrics.py"},
     "psycopg": set(),
     "pandas": {"profile/batch/spark_engine.py"},
-    "pyarrow": {"profile/batch/duckdb_engine.py", "profile/batch/inputs.py", "profile/batch/store.py"},
+    "pyarrow": {
+        "profile/batch/duckdb_engine.py",
+        "profile/batch/inputs.py",
+        "profile/batch/spark_engine.py",
+        "profile/batch/store.py",
+    },
     "pyspark": {"profile/batch/spark_engine.py"},
     "pydantic": {
         "wire/message.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 import shutil
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
@@ -19,7 +20,8 @@ from crowdveil.cli.traces import Format, Source, read_traces
 from crowdveil.errors import CrowdveilError, InputError
 
 if TYPE_CHECKING:
-    from crowdveil.profile.batch import Found, Inputs, Job, Layout
+    from crowdveil.profile.batch import Found, Inputs, Job
+    from crowdveil.profile.batch.fixes import Layout
 
 EXAMPLES = """\b
 Examples:
@@ -148,6 +150,10 @@ def run(
         count=None if periods is None else read_whole("periods", periods),
         train=None if train is None else read_whole("train", train),
     )
+    if method is ProfileName.recency and half_life is None:
+        raise missing("half-life", "the method recency needs it, such as --half-life 4")
+    if rule is RuleName.target_aware and targets is None:
+        raise missing("targets", "the rule target-aware needs them, such as --targets 3,17")
     choice = Choice(
         method=method.value,
         half_life_periods=None if half_life is None else read_real("half_life", half_life),
@@ -159,8 +165,7 @@ def run(
     layout = Layout(user_column, time_column, latitude_column, longitude_column, offset_column, zone, clock.value)
     open_folder(out)
     inputs, layout = _inputs(traces, format, towers, layout, out)
-    size = PART_BYTES if part_gb is None else round(read_real("part_gb", part_gb) * GIGABYTE)
-    job = Job(inputs, layout, cells, span, choice, size)
+    job = Job(inputs, layout, cells, span, choice, PART_BYTES if part_gb is None else _part_bytes(part_gb))
     spill = out / ".spill"
     with working(f"starting {engine}"):
         opened = open_engine(
@@ -191,6 +196,13 @@ def _require_batch() -> None:
         raise CrowdveilError("profile needs ibis; run: pip install 'crowdveil[batch]'") from None
 
 
+def _part_bytes(text: str) -> int:
+    gigabytes = read_real("part_gb", text)
+    if not 1 <= gigabytes * GIGABYTE < float("inf"):
+        raise InputError("part_gb", text, "should be a number of gigabytes above 0, such as 0.5")
+    return round(gigabytes * GIGABYTE)
+
+
 def _inputs(
     patterns: list[str],
     format: Format,  # noqa: A002
@@ -199,7 +211,7 @@ def _inputs(
     out: Path,
 ) -> tuple[Inputs, Layout]:
     """The files as the engine reads them; published formats are converted first, once."""
-    from crowdveil.profile.batch import LAYOUT, find_inputs, save_fixes
+    from crowdveil.profile.batch import LAYOUT, Layout, find_inputs, save_fixes
 
     if format is Format.table:
         if towers is not None:
@@ -208,20 +220,27 @@ def _inputs(
             return find_inputs(patterns, layout), layout
     if len(patterns) > 1:
         raise InputError("traces", patterns, f"the format {format.value} is one file or folder")
+    if layout != Layout(zone=layout.zone):
+        raise InputError("format", format.value, "has columns and a clock of its own; leave those options to tables")
     path = Path(patterns[0])
     converted, told = out / "fixes.parquet", out / "fixes.json"
-    identity = json_text.dumps(
-        [str(path.resolve()), path.exists() and path.stat().st_mtime_ns, format.value, layout.zone]
-    )
-    if not (converted.exists() and told.exists() and told.read_text() == identity):
+    made_from = [_stamps(path), [] if towers is None else _stamps(towers), format.value, layout.zone]
+    known = json_text.loads(told.read_text()) if converted.exists() and told.exists() else {}
+    if known.get("made_from") != made_from:
         visits = read_traces(Source(path, format, towers, layout.zone))
         half = out / "fixes.parquet.half"
         save_fixes([visits], half)
+        told.unlink(missing_ok=True)
         half.replace(converted)
-        told.write_text(identity)
-        for reason, rows in visits.dropped.items():
-            note(f"{path}: {rows:,} rows dropped: {reason}")
-    return find_inputs([str(converted)], LAYOUT), LAYOUT
+        known = {"made_from": made_from, "dropped": dict(visits.dropped)}
+        told.write_text(json_text.dumps(known))
+    return replace(find_inputs([str(converted)], LAYOUT), dropped=known["dropped"]), LAYOUT
+
+
+def _stamps(path: Path) -> list[list[Any]]:
+    """Name, size and time of change of a file, or of all in a folder."""
+    files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    return [[str(one.resolve()), one.stat().st_size, one.stat().st_mtime_ns] for one in files if one.is_file()]
 
 
 def _facts(job: Job, found: Found) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,10 +15,16 @@ import ibis
 import pyarrow as pa
 
 from crowdveil.errors import InputError
-from crowdveil.profile.batch.engine import EngineError, Fraction, declared
+from crowdveil.profile.batch.engine import EngineError, Fraction, declared, stepwise
 from crowdveil.profile.batch.fixes import Expression
+from crowdveil.traces.gather import WRONG_FIELDS
 
 POLL_S = 0.2
+REASONS = {
+    "INVALID ENCODING": "not in UTF-8",
+    "LINE SIZE OVER MAXIMUM": "line of more than 2 MB",
+}
+"""Of DuckDB's errors; the others are columns too many or too few, or quotes that never end: `WRONG_FIELDS`."""
 MEMORY = re.compile(r"\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
 
 
@@ -61,19 +68,24 @@ class DuckDbEngine:
                 store_rejects=True,
             )
 
-    def rejected(self) -> int:
-        """How many rows of CSV were set aside since this was last asked."""
+    def rejected(self) -> dict[str, int]:
+        """How many rows of CSV were set aside since this was last asked, by reason."""
         with _told():
-            (rows,) = self._ibis.con.execute(
-                "SELECT count(DISTINCT (scan_id, file_id, line)) FROM reject_errors"
-            ).fetchone()
+            # one error for each row, the first by its name: a row with several goes once
+            errors = self._ibis.con.execute(
+                "SELECT error, count(*) FROM (SELECT min(error_type::VARCHAR) AS error FROM reject_errors "
+                "GROUP BY scan_id, file_id, line) GROUP BY error"
+            ).fetchall()
             self._ibis.raw_sql("DELETE FROM reject_errors")
-        return int(rows)
+        reasons: Counter[str] = Counter()
+        for error, rows in errors:
+            reasons[REASONS.get(error, WRONG_FIELDS)] += rows
+        return dict(reasons)
 
     def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
         """Evaluate an expression into one Parquet file in a new folder."""
         folder.mkdir()
-        with _told(), self._watched(progress):
+        with _told(), self._watched(progress), stepwise():
             self._ibis.to_parquet(table, folder / "part-0.parquet")
 
     def columnwise(
@@ -91,7 +103,9 @@ class DuckDbEngine:
     def rows(self, table: Expression) -> list[dict[str, Any]]:
         """Evaluate a small result."""
         with _told():
-            return list(self._ibis.to_pyarrow(table).to_pylist())
+            cursor = self._ibis.raw_sql(self._ibis.compile(table))
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
     def close(self) -> None:
         """Let go of the database."""

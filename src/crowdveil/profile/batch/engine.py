@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
+
+import ibis
 
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.profile.batch.fixes import Expression
@@ -17,6 +20,17 @@ Columnwise: TypeAlias = Callable[[str, Callable[..., Any], Sequence[str], str], 
 """(name, a function of numpy columns, their types, its own type) → the same on expressions."""
 
 MAKERS = "duckdb, spark, or spark://MASTER (HOST:PORT, local[4], yarn)"
+
+
+@contextmanager
+def stepwise() -> Iterator[None]:
+    """Let ibis write each step as a query of its own; merged into one, an expression stands wherever it is used."""
+    before = ibis.options.sql.fuse_selects
+    ibis.options.sql.fuse_selects = False
+    try:
+        yield
+    finally:
+        ibis.options.sql.fuse_selects = before
 
 
 class EngineError(CrowdveilError):
@@ -37,8 +51,8 @@ class Engine(Protocol):
         Rows with another number of fields are either in the table, in a column `BROKEN_ROW`, or set aside.
         """
 
-    def rejected(self) -> int:
-        """How many rows of CSV were set aside since this was last asked."""
+    def rejected(self) -> dict[str, int]:
+        """How many rows of CSV were set aside since this was last asked, by reason."""
 
     def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
         """Evaluate an expression into Parquet files in a folder that is not there yet."""
@@ -67,6 +81,8 @@ def open_engine(
     name: str, *, memory: str | None = None, threads: int | None = None, spill: Path | None = None
 ) -> Engine:
     """Start an engine. Memory, threads and the folder to spill to are for engines on this machine."""
+    if threads is not None and threads < 1:
+        raise InputError("threads", threads, "should be a whole number from 1")
     if name == "duckdb":
         from crowdveil.profile.batch.duckdb_engine import DuckDbEngine
 

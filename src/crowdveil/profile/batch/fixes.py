@@ -1,9 +1,9 @@
 """Rows of a table → fixes: who, when on the own clock, where; or the first fault, in the words of the readers.
 
 Everything here is an expression that an engine evaluates; nothing is read in Python. It judges rows as `traces` does,
-with two limits that are stated: an ISO time has the form YYYY-MM-DD, then perhaps T or a blank and HH, HH:MM or
-HH:MM:SS with fractions, then perhaps Z or an offset ±HH, ±HHMM or ±HH:MM; and wall-clock times (`clock="local"`) in an
-hour that summer time skips stay as they are.
+with limits that are stated: an ISO time has the form YYYY-MM-DD, then perhaps T or a blank and HH, HH:MM or HH:MM:SS
+with fractions, then perhaps Z or an offset ±HH, ±HHMM or ±HH:MM; a number in text is made of ASCII digits, a point and
+an exponent; and of the blanks around a user's name only those of ASCII go. Engines read other forms, each its own.
 
 **Local time** of a zone is UTC plus the zone's offset at that instant. Engines bring their own, differing tables of
 time zones, so the changes of clock are read here, once, and become part of the expression: a balanced tree of
@@ -12,6 +12,7 @@ comparisons, about log₂ of their number for each row.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,8 +25,11 @@ from crowdveil.profile.periods import DAY_S
 from crowdveil.traces import gather
 from crowdveil.traces.clock import MILLISECONDS_FROM, QUARTER_S, Clock, open_zone, zone_offsets
 
-ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d+)?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$"
+ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$"
 STATED = r"(Z|[+-]\d\d(:?\d\d)?)$"
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+YEAR_1 = -719_162
+"""Its first day, in days since 1970: engines know a year 0, calendars do not."""
 OUTSIDE_AREA, ON_WEEKEND, OUTSIDE_TIME = "outside of the area", "on a weekend", "outside of the periods"
 BROKEN_ROW = "_broken_row"
 """A column that some engines add to CSV: NULL, but for rows with another number of fields than the heading."""
@@ -91,6 +95,7 @@ def fixes(table: Expression, layout: Layout, span_s: tuple[int, int] = (0, gathe
 
     `span_s` is the local time that matters: outside of it a zone's changes of clock are not looked at.
     """
+    check_types(table.schema(), layout)
     latitude, longitude = (_number(table[name]) for name in (layout.latitude, layout.longitude))
     moment = _moment(table[layout.time], layout.time)
     utc_s, offset_s = _clock(moment, table, layout, span_s)
@@ -113,6 +118,24 @@ def fixes(table: Expression, layout: Layout, span_s: tuple[int, int] = (0, gathe
     return rows.select("user", "latitude", "longitude", local_s=rows.utc_s + rows.offset_s, fault=fault)
 
 
+def check_types(schema: Any, layout: Layout) -> None:
+    """Refuse columns that cannot hold what they should; wants a schema of ibis, or of Arrow."""
+    kinds = schema if isinstance(schema, ibis.Schema) else ibis.Schema.from_pyarrow(schema)
+    measures = [name for name in (layout.latitude, layout.longitude, layout.offset_minutes) if name is not None]
+    user, time = kinds[layout.user], kinds[layout.time]
+    if not (user.is_string() or user.is_integer()):
+        raise _wrong_type(layout.user, user, "text or whole numbers")
+    if not (time.is_string() or time.is_numeric() or time.is_timestamp() or time.is_date()):
+        raise _wrong_type(layout.time, time, "text, numbers or timestamps")
+    for name in measures:
+        if not (kinds[name].is_string() or (kinds[name].is_numeric() and not kinds[name].is_boolean())):
+            raise _wrong_type(name, kinds[name], "numbers, or text that holds them")
+
+
+def _wrong_type(name: str, kind: object, right: str) -> FileFormatError:
+    return FileFormatError(f"its column {name!r} is of type {str(kind)[:80]}; should be {right}")
+
+
 def first_of(*faults: tuple[Expression, str]) -> Expression:
     """The number, in `FAULTS`, of the first fault that a row has; NULL for none."""
     numbered = [(found, ibis.literal(FAULTS.index(reason), "int8")) for found, reason in faults]
@@ -126,7 +149,12 @@ def in_words(fault: Expression) -> Expression:
 
 def _number(column: Expression) -> Expression:
     """A float, or NULL for what is none, or so large that sums of it would mean nothing."""
-    number = column.strip().try_cast("float64") if column.type().is_string() else column.cast("float64")
+    if column.type().is_string():
+        text = column.strip()
+        # what else an engine takes for a number is its own: 1_000, 48.1d, 0x1p3
+        number = text.re_search(NUMBER).ifelse(text.try_cast("float64"), ibis.null("float64"))
+    else:
+        number = column.cast("float64")
     return (number.isnan() | (number.abs() > gather.LARGEST)).ifelse(ibis.null("float64"), number)
 
 
@@ -136,14 +164,17 @@ def _clock(
     """UTC and local time minus UTC, in whole seconds."""
     seconds, stated_s = moment
     if layout.offset_minutes is not None:
-        minutes = _number(table[layout.offset_minutes])
-        return seconds, (60 * minutes).round().cast("int64")
+        offset_s = 60 * _number(table[layout.offset_minutes])
+        known = offset_s.abs() <= gather.MAX_OFFSET_S
+        return seconds, known.ifelse(offset_s.round().cast("int64"), ibis.null("int64"))
     if layout.zone is None:
         return seconds, stated_s.fill_null(0)
     changes = clock_changes(layout.zone, span_s)
     if layout.clock == "local":
-        wall = seconds - _shift(seconds, changes)
-        seconds = stated_s.isnull().ifelse(wall, seconds)
+        back, there = wall_changes(changes)
+        known = stated_s.notnull()
+        utc_s = known.ifelse(seconds, seconds - _shift(seconds, back))
+        return utc_s, known.ifelse(_shift(seconds, changes), _shift(seconds, there))
     return seconds, _shift(seconds, changes)
 
 
@@ -162,7 +193,7 @@ def _moment(column: Expression, name: str) -> _Moment:
         return _Moment(seconds, ibis.literal(0, "int64") if zoned else ibis.null("int64"))
     if kind.is_numeric():
         return _Moment(_unix(_number(column)), ibis.literal(0, "int64"))
-    raise FileFormatError(f"its column {name!r} is of type {kind}; should be text, numbers or timestamps")
+    raise _wrong_type(name, kind, "text, numbers or timestamps")
 
 
 def _unix(number: Expression) -> Expression:
@@ -172,7 +203,7 @@ def _unix(number: Expression) -> Expression:
 
 def _text_moment(column: Expression) -> _Moment:
     text = column.strip()
-    is_iso = text.substr(4, 1) == "-"
+    is_iso = column.substr(4, 1) == "-"
     sound = text.re_search(ISO)
     day = text.substr(0, 10).try_cast("date").epoch_days()
     hour, minute, second = (text.substr(start, 2).try_cast("int64").fill_null(0) for start in (11, 14, 17))
@@ -191,7 +222,7 @@ def _text_moment(column: Expression) -> _Moment:
         (offset.substr(0, 1) == "-", -ahead_s),
         else_=ahead_s,
     )
-    known = sound & (hour < 24) & (minute < 60) & (second < 60)
+    known = sound & (day >= YEAR_1) & (hour < 24) & (minute < 60) & (second < 60) & (ahead_s.fill_null(0) < DAY_S)
     iso_s = known.ifelse(wall_s - stated_s.fill_null(0), ibis.null("int64"))
     return _Moment(is_iso.ifelse(iso_s, _unix(_number(column))), is_iso.ifelse(stated_s, ibis.literal(0, "int64")))
 
@@ -207,11 +238,37 @@ def _shift(utc_s: Expression, changes: Sequence[tuple[int, int]]) -> Expression:
     return (utc_s < changes[middle][0]).ifelse(_shift(utc_s, changes[:middle]), _shift(utc_s, changes[middle:]))
 
 
+def wall_changes(changes: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The same for times w on the wall: w minus UTC as `traces` takes it, and the offset at that instant.
+
+    With o(t) the offset at t, these are o(w - o(w)) and o(w - o(w - o(w))): they change where one of the arguments
+    passes a change of clock, which is at most two neighbouring offsets away from it.
+    """
+    instants = [when for when, _ in changes]
+    offsets = sorted({0, *(offset for _, offset in changes)})
+
+    def at(t: int) -> int:
+        inside = 0 <= t < gather.LATEST_S
+        return changes[max(0, bisect_right(instants, t) - 1)][1] if inside else 0
+
+    steps = sorted({when + offset for when in (*instants, 0, gather.LATEST_S) for offset in offsets})
+    back = [(w, at(w - at(w))) for w in (steps[0] - 1, *steps)]
+    there = [(w, at(w - ahead)) for w, ahead in back]
+    return _stepped(back), _stepped(there)
+
+
+def _stepped(values: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Only those that differ from the one before."""
+    return [one for before, one in zip([None, *values], values, strict=False) if before is None or before[1] != one[1]]
+
+
 def clock_changes(zone: str, span_s: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     """(instant in UTC seconds, offset in seconds from then on) during a span of local time; the first is its start."""
     clock = open_zone(zone)
     # no clock is a day from UTC; two days are enough on either side
-    start, end = max(span_s[0] // DAY_S - 2, 0) * DAY_S, min(span_s[1] + 2 * DAY_S, gather.LATEST_S)
+    latest = gather.LATEST_S - DAY_S
+    start = min(max(span_s[0] // DAY_S - 2, 0) * DAY_S, latest)
+    end = max(min(span_s[1] + 2 * DAY_S, gather.LATEST_S), start + DAY_S)
     days = np.arange(start, end, DAY_S, dtype=np.float64)
     offsets = zone_offsets(clock, days)
     changes = [(start, int(offsets[0]))]

@@ -107,9 +107,17 @@ def visits(fixes: Expression, area: Area, periods: Periods, columnwise: Columnwi
     return counts.mutate(left_out=in_words(counts.left_out))
 
 
-def merged(parts: Expression, first_period: int) -> Expression:
-    """Visits that were counted in several parts, added up; period 0 becomes the one numbered `first_period` in them."""
-    shifted = parts.mutate(period=parts.period - first_period)
+def merged(parts: Expression, first_period: int, count: int) -> Expression:
+    """Visits that were counted in several parts, added up, in `count` periods from the one numbered `first_period`."""
+    late = parts.period >= first_period + count
+    nothing = ibis.null("int64")
+    shifted = parts.select(
+        "user",
+        "visits",
+        cell=late.ifelse(nothing, parts.cell),
+        period=late.ifelse(nothing, parts.period - first_period),
+        left_out=late.ifelse(OUTSIDE_TIME, parts.left_out),
+    )
     return shifted.group_by("user", "cell", "period", "left_out").agg(visits=shifted.visits.sum().cast("int64"))
 
 

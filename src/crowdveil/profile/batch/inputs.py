@@ -9,15 +9,15 @@ from __future__ import annotations
 import csv
 import glob
 import gzip
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crowdveil.errors import FileFormatError, InputError
-from crowdveil.profile.batch.fixes import Layout
+from crowdveil.profile.batch.fixes import BROKEN_ROW, Layout, check_types
 from crowdveil.traces.open_any import is_parquet, reading
 
 ENDINGS = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
@@ -37,6 +37,8 @@ class Inputs:
     """Of CSV: the heading."""
     remote: bool = False
     """Named by an address that only the engine can look at."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Rows that were dropped when these files were made, by reason."""
 
     def sizes(self) -> list[int]:
         """Bytes of each file; 0 for what only the engine can look at."""
@@ -119,6 +121,10 @@ def _check_parquet(paths: Sequence[str], layout: Layout) -> None:
                 what = f"cannot be read as Parquet; is it damaged or cut off? ({reason})"
                 raise FileFormatError(f"{path}: {what}") from None
         _check_columns(path, schema.names, layout)
+        try:
+            check_types(pa.schema([schema.field(name) for name in dict.fromkeys(layout.columns)]), layout)
+        except FileFormatError as error:
+            raise FileFormatError(f"{path}: {error}") from None
         kinds = {name: schema.field(name).type for name in layout.columns}
         for name, kind in kinds.items():
             if first.setdefault(name, kind) != kind:
@@ -151,10 +157,19 @@ def _heading(path: str) -> tuple[str, tuple[str, ...]]:
     names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter), []))
     if len(set(names)) != len(names):
         raise FileFormatError(f"{path}: its first line names a column twice: {text[:200]}")
+    if BROKEN_ROW in names:
+        raise FileFormatError(f"{path}: its column {BROKEN_ROW!r} has a meaning of its own here; rename it")
     return delimiter, names
 
 
 def _check_columns(path: str, names: Sequence[str], layout: Layout) -> None:
+    if not any(names):
+        raise FileFormatError(f"{path}: has no heading; expected the columns {', '.join(layout.columns)}")
     for name in layout.columns:
         if name not in names:
             raise FileFormatError(f"{path}: has no column {name!r}; its columns are: {', '.join(names)[:200]}")
+        alike = [other for other in names if other.lower() == name.lower()]
+        if len(alike) > 1:
+            # DuckDB takes one for the other
+            what = f"has the columns {', '.join(alike)}, which differ in case at most; rename one"
+            raise FileFormatError(f"{path}: {what}")

@@ -17,7 +17,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -34,7 +35,7 @@ from crowdveil.profile.batch.fixes import Expression, Layout, fixes
 from crowdveil.profile.batch.graph import Choice
 from crowdveil.profile.batch.inputs import Inputs, name_damaged
 from crowdveil.profile.periods import DAY_S, EPOCH, Periods
-from crowdveil.traces.gather import WRONG_FIELDS
+from crowdveil.traces.gather import LATEST_S
 
 MONDAY = date(1969, 12, 29)
 LONGEST = 50_000
@@ -64,7 +65,8 @@ class Span:
         for name in ("count", "train"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise InputError(name, value, "should be a whole number of periods, at least 1")
+                option = "periods" if name == "count" else name
+                raise InputError(option, value, "should be a whole number of periods, at least 1")
         if self.count is not None and self.train is not None and self.train > self.count:
             raise InputError("train", self.train, f"should be at most the {self.count} periods there are")
 
@@ -136,6 +138,8 @@ class _Steps:
     def __init__(self, job: Job, engine: Engine, out: Path, progress: Progress) -> None:
         self.job, self.engine, self.out, self.progress = job, engine, out, progress
         self.kept: list[str] = []
+        self.at_work: Sequence[str] = ()
+        """Files that are being counted."""
 
     def run(self) -> Found:
         job = self.job
@@ -164,37 +168,42 @@ class _Steps:
         key = _digest(
             job.inputs.identity(), asdict(job.layout), job.area.digest, {**span, "start": str(job.span.start)}
         )
-        found = _made_from(self.out / "visits")
-        if found == key:
-            self.kept.append("visits")
-            return key
         parts_folder = self.out / "visits.parts"
+        if _made_from(self.out / "visits") == key:
+            self.kept.append("visits")
+            shutil.rmtree(parts_folder, ignore_errors=True)
+            return key
         for folder in (self.out / "visits", parts_folder):
-            if folder.exists() and _made_from(folder) != key:
+            if _made_from(folder) not in (None, key):
                 what = "holds visits of other files or settings; choose another folder, or remove this one"
                 raise InputError("out", str(self.out), what)
         parts_folder.mkdir(exist_ok=True)
-        (parts_folder / MADE_FROM).write_text(key)
+        _write(parts_folder / MADE_FROM, key)
         parts = job.inputs.parts(job.part_bytes)
-        rejected = 0
-        for number, paths in enumerate(parts):
-            rejected += self._part(parts_folder / f"{number:05}", paths, number, len(parts))
-        table = self.engine.read_parquet([str(one) for one in sorted(parts_folder.glob("*/*.parquet"))])
+        # a part goes by its files: another size of parts makes other parts of the same files
+        folders = [parts_folder / _digest(paths)[:16] for paths in parts]
+        aside: Counter[str] = Counter(dict(job.inputs.dropped))
+        for number, (folder, paths) in enumerate(zip(folders, parts, strict=True)):
+            aside.update(self._part(folder, paths, number, len(parts)))
+        table = self.engine.read_parquet([str(one) for folder in folders for one in sorted(folder.glob("*.parquet"))])
         (extent,) = self.engine.rows(graph.extent(table))
-        reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(table))}
-        if rejected:
-            reasons[WRONG_FIELDS] = reasons.get(WRONG_FIELDS, 0) + rejected
-        rows = reasons.pop(None, 0)
-        if rows == 0:
-            raise InputError("traces", self._shown(), f"no fix lies in the area and the periods ({_listed(reasons)})")
+        if extent["first"] is None:
+            reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(table))}
+            shutil.rmtree(parts_folder)
+            told = _listed(Counter(reasons) + aside)
+            raise InputError("traces", self._shown(), f"no fix lies in the area and the periods ({told})")
         periods = job.span.found(extent["first"], extent["last"])
         whole = self.out / "visits.whole"
         shutil.rmtree(whole, ignore_errors=True)
         if len(parts) == 1 and job.span.start is not None:
-            (parts_folder / "00000").rename(whole)
+            folders[0].rename(whole)
         else:
-            shift = 0 if job.span.start is not None else extent["first"]
-            self.engine.write(graph.merged(table, shift), whole, self._of("merging parts"))
+            first = 0 if job.span.start is not None else extent["first"]
+            self.engine.write(graph.merged(table, first, len(periods)), whole, self._of("merging parts"))
+        counted = self.engine.read_parquet([str(one) for one in sorted(whole.glob("*.parquet"))])
+        reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(counted))}
+        rows = reasons.pop(None)
+        reasons = Counter(reasons) + aside
         summary = {
             "start": periods.start.isoformat(), "periods": len(periods), "users": extent["users"], "rows": rows,
             "left_out": dict(sorted(reasons.items())),
@@ -205,13 +214,13 @@ class _Steps:
         shutil.rmtree(parts_folder)
         return key
 
-    def _part(self, folder: Path, paths: Sequence[str], number: int, of: int) -> int:
-        """Count one part unless that is done; returns how many rows the engine set aside."""
-        told = folder / REJECTED
+    def _part(self, folder: Path, paths: Sequence[str], number: int, of: int) -> dict[str, int]:
+        """Count one part unless that is done; returns how many rows the engine set aside, by reason."""
         if folder.exists():
             self.kept.append(f"part {number + 1} of {of}")
-            return int(told.read_text())
+            return dict(json.loads((folder / REJECTED).read_text()))
         job, engine = self.job, self.engine
+        self.at_work = paths
         inputs = job.inputs
         if inputs.delimiter is None:
             table = engine.read_parquet(paths)
@@ -220,14 +229,17 @@ class _Steps:
         periods = job.span.counting()
         start_s = (periods.start - EPOCH).days * DAY_S
         span_s = (max(start_s, 0), start_s + 7 * len(periods) * DAY_S)
+        if periods.weekdays_only:
+            span_s = (0, LATEST_S)  # also a fix before the first period is told by its weekday
         counted = graph.visits(fixes(table, job.layout, span_s), job.area, periods, engine.columnwise)
         half = folder.with_suffix(".half")
         shutil.rmtree(half, ignore_errors=True)
         step = "counting visits"
         engine.write(counted, half, lambda share: self.progress(step, (number + share) / of))
-        rejected = 0 if inputs.delimiter is None else engine.rejected()
-        (half / REJECTED).write_text(str(rejected))
+        rejected = {} if inputs.delimiter is None else engine.rejected()
+        (half / REJECTED).write_text(json.dumps(rejected))
         half.rename(folder)
+        self.at_work = ()
         self.progress(step, (number + 1) / of)
         return rejected
 
@@ -238,12 +250,15 @@ class _Steps:
         if _made_from(folder) == key:
             self.kept.append(name)
             return
-        half = self.out / f"{name}.half"
-        shutil.rmtree(half, ignore_errors=True)
+        half, old = self.out / f"{name}.half", self.out / f"{name}.old"
+        for left in (half, old):
+            shutil.rmtree(left, ignore_errors=True)
         self.engine.write(table(), half, self._of(name))
         (half / MADE_FROM).write_text(key)
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.exists():
+            folder.rename(old)  # removing takes a while, and half a folder should not be taken for a whole one
         half.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
 
     def _read(self, name: str) -> Expression:
         return self.engine.read_parquet([str(path) for path in sorted((self.out / name).glob("*.parquet"))])
@@ -319,13 +334,13 @@ def _prior_csv(area: Area, found: Found) -> str:
     return "\n".join(["cell,latitude,longitude,users,probability", *lines]) + "\n"
 
 
-def _listed(reasons: dict[str, int]) -> str:
+def _listed(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{reason}: {rows:,}" for reason, rows in reasons.items()) or "there is no row at all"
 
 
 def _explained(error: EngineError, job: Job, steps: _Steps) -> Exception:
     if job.inputs.delimiter is None and not job.inputs.remote:
-        damaged = name_damaged(job.inputs.paths, job.layout.columns)
+        damaged = name_damaged(steps.at_work, job.layout.columns)
         if damaged is not None:
             return FileFormatError(f"{damaged}: cannot be read to its end; is it damaged? ({error})")
     kept = len(list(steps.out.glob(f"visits.parts/*/{REJECTED}")))

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Event, Thread
@@ -19,9 +19,10 @@ from typing import Any
 
 import ibis
 import pandas as pd
+import pyarrow.parquet as pq
 
-from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.profile.batch.engine import EngineError, Fraction, declared
+from crowdveil.errors import CrowdveilError, FileFormatError, InputError
+from crowdveil.profile.batch.engine import EngineError, Fraction, declared, stepwise
 from crowdveil.profile.batch.fixes import BROKEN_ROW, Expression
 
 POLL_S = 0.5
@@ -68,8 +69,14 @@ class SparkEngine:
 
     def read_parquet(self, paths: Sequence[str]) -> Expression:
         """A table of Parquet files."""
-        with _told():
-            return self._view(self._session.read.parquet(*map(_plain, paths)))
+        try:
+            with _told():
+                return self._view(self._session.read.parquet(*map(_plain, paths)))
+        except EngineError as error:
+            if "NANOS" in str(error):
+                what = "holds timestamps in nanoseconds, which Spark cannot read; write microseconds, or use DuckDB"
+                raise FileFormatError(f"{_in_nanoseconds(paths)}: {what}") from None
+            raise
 
     def read_csv(self, paths: Sequence[str], delimiter: str, columns: Sequence[str]) -> Expression:
         """A table of CSV files, every column text; `BROKEN_ROW` holds rows with another number of fields."""
@@ -80,13 +87,13 @@ class SparkEngine:
         with _told():
             return self._view(self._session.read.options(**options).csv(list(map(_plain, paths)), schema=schema))
 
-    def rejected(self) -> int:
+    def rejected(self) -> dict[str, int]:
         """None: broken rows are in the table."""
-        return 0
+        return {}
 
     def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
         """Evaluate an expression into Parquet files in a new folder."""
-        with _told(), self._watched(progress):
+        with _told(), self._watched(progress), stepwise():
             self._ibis.to_parquet_dir(table, str(folder))
 
     def columnwise(
@@ -107,8 +114,9 @@ class SparkEngine:
             return list(self._ibis.to_pyarrow(table).to_pylist())
 
     def close(self) -> None:
-        """End the session and its Java."""
-        self._session.stop()
+        """End the session and its Java, unless that has ended by itself."""
+        with suppress(EngineError), _told():
+            self._session.stop()
 
     def _view(self, frame: Any) -> Expression:
         name = ibis.util.gen_name("crowdveil")
@@ -170,10 +178,19 @@ def _check_java() -> None:
 
 
 def _java_size(memory: str) -> str:
-    found = re.fullmatch(r"(\d+)\s*([KMGT])i?B", memory, re.IGNORECASE)
+    """Whole megabytes: Java knows no fractions."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B", memory, re.IGNORECASE)
     if not found:
         raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")
-    return f"{found[1]}{found[2].lower()}"
+    return f"{max(1, round(float(found[1]) * 1024 ** ('KMGT'.index(found[2].upper()) - 1)))}m"
+
+
+def _in_nanoseconds(paths: Sequence[str]) -> str:
+    """The first file with such a column, where that can be looked at."""
+    for path in paths:
+        if "://" not in path and any(str(kind).startswith("timestamp[ns") for kind in pq.read_schema(path).types):
+            return path
+    return paths[0]
 
 
 def _plain(path: str) -> str:

@@ -1,0 +1,99 @@
+"""DuckDB and Spark give the same: every row of visits, profile and places, and the prior, probabilities to 1e-12."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from crowdveil.area import Area, Grid, Hexagons, Towers
+from crowdveil.errors import FileFormatError
+from crowdveil.profile.batch import LAYOUT, Choice, Engine, Job, Layout, Span, find_inputs, run, save_fixes
+from crowdveil.traces import read_cabspotting, read_foursquare, synthetic_blocks
+from tests.profile.batch.batches import HEADING, NOON, SQUARES, write_csv, write_parquet
+from tests.profile.batch.odd_rows import odd_rows
+from tests.spark.sides import agree, say, scratch
+from tests.traces.files import real
+
+TYPES = [pa.timestamp("us"), pa.timestamp("ms", "UTC"), pa.date32(), pa.decimal128(18, 3)]
+NEW_YORK_BOX = 40.65, -74.03, 40.82, -73.90
+
+
+def job(path: Path, area: Area, layout: Layout = LAYOUT, span: Span | None = None, choice: Choice | None = None) -> Job:
+    return Job(find_inputs([str(path)], layout), layout, area, span or Span(), choice or Choice())
+
+
+@pytest.mark.parametrize("choice", [Choice("recency", 4), Choice("frequency", delta=0.3)], ids=lambda one: one.method)
+def test_new_york(tmp_path: Path, spark: Engine, duck: Engine, choice: Choice) -> None:
+    save_fixes([read_foursquare(real("dataset_TSMC2014_NYC.txt.xz"))], tmp_path / "t.parquet")
+    span = Span(start=date(2012, 4, 3), count=45, train=40)
+    asked = job(tmp_path / "t.parquet", Grid.from_bounds(*NEW_YORK_BOX), span=span, choice=choice)
+    agree(f"New York, {choice.method}", asked, duck, spark, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["hexagons", "towers", "some squares"])
+def test_new_york_in_other_cells(tmp_path: Path, spark: Engine, duck: Engine, kind: str) -> None:
+    visits = read_foursquare(real("dataset_TSMC2014_NYC.txt.xz"))
+    save_fixes([visits.where(visits.user < 200)], tmp_path / "t.parquet")
+    area: Area = Grid.from_bounds(*NEW_YORK_BOX).subset(range(0, 200, 2))
+    if kind == "hexagons":
+        area = Hexagons.from_bounds(*NEW_YORK_BOX)
+    elif kind == "towers":
+        south, west, north, east = NEW_YORK_BOX
+        generator = np.random.default_rng(1)
+        area = Towers.from_positions(generator.uniform(south, north, 80), generator.uniform(west, east, 80), reach_km=2)
+    choice = Choice("poisson", delta=0.02, rule="target-aware", targets=(3, 17, 30))
+    asked = job(tmp_path / "t.parquet", area, span=Span(days=1, weekdays_only=True), choice=choice)
+    agree(f"New York, {kind}", asked, duck, spark, tmp_path)
+
+
+def test_san_francisco(tmp_path: Path, spark: Engine, duck: Engine) -> None:
+    visits = read_cabspotting(real("cabspotting_5min.csv.xz"))
+    save_fixes([visits], tmp_path / "t.parquet")
+    area = Grid.from_bounds(37.70, -122.52, 37.82, -122.36, cell_km=0.5)
+    asked = job(tmp_path / "t.parquet", area, span=Span(days=1), choice=Choice("poisson", delta=0.5))
+    agree("San Francisco", asked, duck, spark, tmp_path)
+
+
+@pytest.mark.parametrize("zone", [None, "Australia/Lord_Howe"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_odd_rows(tmp_path: Path, spark: Engine, duck: Engine, zone: str | None, kind: str) -> None:
+    # a line break inside of quotes is one that Spark's reader of CSV does not know
+    rows = [row for row in odd_rows() if "\n" not in str(row[0]) or kind == "parquet"]
+    path = tmp_path / f"t.{kind}"
+    if kind == "csv":
+        write_csv(path, [*rows, ("short", NOON), ("long", NOON, 48.15, 11.55, 1), ("long", NOON, 48.15, 11.55, 1, 2)])
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b"\r\n\r\n")
+    else:
+        columns = ([str(value) for value in column] for column in zip(*rows, strict=True))
+        write_parquet(path, **dict(zip(HEADING, columns, strict=True)))
+    agree(f"odd rows, {kind}, {zone}", job(path, SQUARES, Layout(zone=zone), Span(days=1)), duck, spark, tmp_path)
+
+
+@pytest.mark.parametrize("clock", ["utc", "local"])
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_times_of_every_type(tmp_path: Path, spark: Engine, duck: Engine, kind: pa.DataType, clock: str) -> None:
+    scale = {"timestamp[us]": 10**6, "timestamp[ms, tz=UTC]": 1000}.get(str(kind), 1)
+    times = [19_908, 19_909, None] if pa.types.is_date(kind) else [NOON * scale, NOON * scale + scale - 1, -1, None]
+    path = write_parquet(tmp_path / "t.parquet", time=pa.array(times, kind), user=[str(n) for n in range(len(times))])
+    layout = Layout(zone="Asia/Kathmandu", clock="local" if clock == "local" else "utc")
+    agree(f"{kind}, {clock}", job(path, SQUARES, layout, Span(days=1)), duck, spark, tmp_path)
+
+
+def test_spark_says_that_it_reads_no_nanoseconds(tmp_path: Path, spark: Engine) -> None:
+    path = write_parquet(tmp_path / "t.parquet", time=pa.array([NOON * 10**9], pa.timestamp("ns")))
+    with pytest.raises(FileFormatError, match=r"t\.parquet: holds timestamps in nanoseconds, which Spark cannot read"):
+        run(job(path, SQUARES, Layout()), spark, tmp_path, lambda *_: None)
+
+
+def test_fifty_million_fixes(tmp_path: Path, spark: Engine, duck: Engine) -> None:
+    area = Grid.from_bounds(47.93, 10.90, 48.07, 11.10)
+    with scratch(tmp_path / "large") as folder:
+        rows = save_fixes(synthetic_blocks(6, users=200_000, weeks=45), folder / "t.parquet")
+        say(f"50 million: {rows:,} synthetic fixes, {(folder / 't.parquet').stat().st_size / 1e9:.2f} GB")
+        assert rows > 50_000_000
+        asked = job(folder / "t.parquet", area, span=Span(start=date(2024, 1, 1), count=45, train=40))
+        agree("50 million", asked, duck, spark, folder)
