@@ -56,7 +56,7 @@ browser:
 
 spark: java $(SPARK_READY) ## DuckDB and Spark side by side: the same profiles, killed halfway, larger than memory
 	@echo "== spark: two engines, the same results"
-	@$(SPARK_VENV)/bin/python -m pytest -n 0 -s tests/spark
+	@$(SPARK_VENV)/bin/python -m pytest -n 0 -s --disable-warnings -W default tests/spark
 
 java:
 	@command -v java >/dev/null || { \

@@ -99,6 +99,7 @@ HEAVY: dict[str, set[str]] = {
     "psycopg": set(),
     "pandas": {"profile/batch/spark_engine.py"},
     "pyarrow": {
+        "profile/batch/cells.py",
         "profile/batch/duckdb_engine.py",
         "profile/batch/inputs.py",
         "profile/batch/spark_engine.py",

@@ -23,6 +23,7 @@ VERBS = [
     *(["device", verb] for verb in ("join", "status", "ledger")),
     ["crowd"],
     ["demo"],
+    ["profile"],
     ["simulate"],
 ]
 

@@ -8,6 +8,8 @@ import pytest
 
 from crowdveil.profile.batch import Engine, open_engine
 
+pytest.register_assert_rewrite("tests.profile.batch.batches")
+
 
 @pytest.fixture(scope="session")
 def duck() -> Iterator[Engine]:

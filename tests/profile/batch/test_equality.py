@@ -63,7 +63,7 @@ def test_days_begin_at_the_zones_own_midnight(tmp_path: Path, duck: Engine, zone
     texts = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%dT%H:%M:%S") for s in times]
     path = write_csv(tmp_path / "t.csv", [("a", text, 48.15, 11.55) for text in texts])
     layout = Layout(zone=zone, clock=clock)
-    span = Span(days=1, start=date(2011, 1, 3), weekdays_only=zone == "Pacific/Apia")
+    span = Span(days=1, start=date(2011, 1, 3), count=500, weekdays_only=zone == "Pacific/Apia")
     same(path, SQUARES, tmp_path / "out", layout=layout, span=span, engine=duck)
 
 
@@ -115,11 +115,11 @@ MICROSECONDS = [NOON * 10**6, NOON * 10**6 + 999_999, -1, -(10**15), 4_102_444_8
         (pa.uint32(), [NOON, 0, None]),
         (pa.float64(), [NOON + 0.9, float("nan"), float("inf"), -0.5, None, 1.72e12]),
         (pa.decimal128(18, 3), [NOON, None]),
-        (pa.timestamp("s"), [NOON, -1, None, 2**40]),
+        (pa.timestamp("s"), [NOON, -1, None, 2**33]),
         (pa.timestamp("ms", "Europe/Berlin"), [NOON * 1000 + 999, -1, None]),
         (pa.timestamp("us"), MICROSECONDS),
         (pa.timestamp("us", "UTC"), MICROSECONDS),
-        (pa.timestamp("ns"), [NOON * 10**9 + 999_999_999, -1, None]),
+        (pa.timestamp("ns"), [NOON * 10**9 + 999_999_999, -(10**9), None]),
         (pa.date32(), [19_908, -1, 0, None, 47_482]),
         (pa.large_string(), ["2024-07-04T10:00:00+02:00", "2024-07-04", None, "x"]),
         (pa.dictionary(pa.int32(), pa.string()), ["2024-07-04T10:00:00+02:00", "1720087200", None]),
@@ -181,7 +181,7 @@ def told(day: int, second: int, form: str) -> str:
     return when.strftime("%Y-%m-%d") if form == "noon" else when.strftime("%Y-%m-%d %H:%M:%S") + form
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(
     fixes=st.lists(FIX, min_size=1, max_size=60),
     area=st.sampled_from(sorted(AREAS)),

@@ -15,6 +15,7 @@ from __future__ import annotations
 from math import cos, radians, sin, sqrt
 
 import ibis
+import pyarrow as pa
 
 from crowdveil.area import OUTSIDE, Area, Grid
 from crowdveil.area.plane import ECCENTRICITY_SQUARED, MAX_SHORTENING, SEMI_MAJOR_M
@@ -32,7 +33,7 @@ def with_cells(table: Expression, area: Area, columnwise: Columnwise) -> Express
     squares = _with_squares(table, area)
     if area.kept is None:
         return squares.rename(cell="square")
-    kept = ibis.memtable({"square": area.kept.tolist(), "number": list(range(len(area)))})
+    kept = ibis.memtable(pa.table({"square": area.kept, "number": range(len(area))}))
     joined = squares.left_join(kept, "square")
     return joined.select(*table.columns, cell=joined.number.fill_null(OUTSIDE))
 

@@ -80,12 +80,13 @@ def visits(fixes: Expression, area: Area, periods: Periods, columnwise: Columnwi
     placed = with_cells(fixes.mutate(day=day), area, columnwise)
     number = placed.day // periods.days
     weekday = placed.day + periods.start.weekday()
+    of_week = (weekday % 7 + 7) % 7  # to engines the rest of a negative number is negative
     rest = ibis.literal(False)
     if periods.weekdays_only:
-        rest = weekday % 7 >= 5
+        rest = of_week >= 5
         if periods.days == 1:
             # five numbers for each whole week, then the weekdays before this one in its own week
-            number = weekday // 7 * 5 + ibis.least(weekday % 7, 5) - periods.start.weekday()
+            number = weekday // 7 * 5 + ibis.least(of_week, 5) - periods.start.weekday()
     misplaced = first_of(
         (placed.cell == OUTSIDE, OUTSIDE_AREA),
         (rest, ON_WEEKEND),

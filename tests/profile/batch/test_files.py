@@ -1,0 +1,158 @@
+"""Files of every kind: what is broken is counted or named in one line, before or after the work begins."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from crowdveil.area import Points
+from crowdveil.errors import CrowdveilError, FileFormatError, InputError
+from crowdveil.profile.batch import Choice, Engine, Job, Layout, Span, find_inputs, run
+from tests.profile.batch.batches import NOON, SQUARES, batch, same, write_csv, write_parquet
+
+HEAD = "user,time,latitude,longitude\n"
+ROW = f"a,{NOON},48.15,11.55\n"
+
+
+def written(path: Path, text: str | bytes) -> Path:
+    content = text if isinstance(text, bytes) else text.encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", HEAD + ROW + "\n\n" + ROW + "\n"),
+        ("t.csv", HEAD + ROW + "a,b\n" + ROW + "x\n" + ROW.strip() + ",9\n" + ROW.strip() + ",8,9\n   \n"),
+        (
+            "t.csv",
+            HEAD + f'"a ""x"", y",{NOON},"48.15","11.55"\n"two\nlines",{NOON},48.15,11.55\na"b,{NOON},48.15,11.55\n',
+        ),
+        ("t.csv", "\ufeff" + HEAD + ROW),
+        ("t.csv", '\ufeff"user","time","latitude","longitude"\n' + ROW),
+        ("t.csv", (HEAD + ROW + ROW).replace("\n", "\r\n")),
+        ("t.csv", (HEAD + ROW).replace(",", ";")),
+        ("t.tsv", (HEAD + ROW).replace(",", "\t")),
+        ("t.csv.gz", HEAD + ROW * 3),
+        ("t", HEAD + ROW + ROW.strip()),
+        ("it's [a] *?.csv", HEAD + ROW),
+        ("t.csv", "more,longitude,latitude , time, user\nx,11.55,48.15," + f"{NOON},b\n"),
+        ("t.csv", HEAD + ROW + f'"open,{NOON},48.15,11.55\n' + ROW),
+    ],
+)
+def test_csv_of_every_make_is_read_as_the_readers_do(tmp_path: Path, duck: Engine, name: str, text: str) -> None:
+    same(written(tmp_path / name, text), SQUARES, tmp_path / "out", engine=duck)
+
+
+def test_rows_that_are_not_utf_8_are_counted_as_that(tmp_path: Path, duck: Engine) -> None:
+    path = written(tmp_path / "t.csv", HEAD.encode() + ROW.encode() + f"\xe9,{NOON},48.15,11.55\n".encode("latin-1"))
+    assert batch(path, SQUARES, tmp_path / "out", engine=duck).left_out == {"not in UTF-8": 1}
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"t.csv": b""}, "t.csv: has no heading; expected the columns user, time"),
+        ({"t.csv": HEAD.encode()}, "there is no row at all"),
+        ({"t.csv": b"user,time,lat,longitude\n"}, "t.csv: has no column 'latitude'; its columns are: user, time, lat"),
+        ({"t.csv": b"user,user,time,latitude,longitude\n"}, "names a column twice"),
+        ({"t.csv": b"User,user,time,latitude,longitude\n"}, "User, user, which differ in case at most"),
+        ({"t.csv": HEAD.encode(), "u.csv": b"user;time;latitude;longitude\n"}, "u.csv: its first line is not that of"),
+        ({"t.csv": HEAD.encode(), "u.csv": b"time,user,latitude,longitude\n"}, "u.csv: its first line is not that of"),
+        ({"t.csv": b"\xfd7zXZ\x00"}, "t.csv: is packed with xz"),
+        ({"t.csv.gz": b"\x1f\x8bxxxx"}, "t.csv.gz: "),
+        ({"t.parquet": b""}, "t.parquet: cannot be read as Parquet"),
+        ({"t.parquet": b"nonsense, all of it"}, "t.parquet: cannot be read as Parquet"),
+        ({"t.parquet": b"PAR1" + b"x" * 50 + b"PAR1"}, "t.parquet: cannot be read as Parquet"),
+        ({"t.txt": b""}, "no file matches"),
+    ],
+)
+def test_what_cannot_be_read_is_named(tmp_path: Path, duck: Engine, files: dict[str, bytes], said: str) -> None:
+    (tmp_path / "in").mkdir()
+    for name, content in files.items():
+        (tmp_path / "in" / name).write_bytes(content)
+    with pytest.raises(CrowdveilError) as caught:
+        batch(tmp_path / "in", SQUARES, tmp_path / "out", engine=duck)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"user": [1.5]}, "its column 'user' is of type float64; should be text or whole numbers"),
+        ({"user": [b"x"]}, "its column 'user' is of type binary; should be text or whole numbers"),
+        ({"time": [True]}, "its column 'time' is of type boolean; should be text, numbers or timestamps"),
+        ({"time": pa.array([1], pa.time32("s"))}, "its column 'time' is of type time"),
+        ({"latitude": [[1.0]]}, "its column 'latitude' is of type array<float64>; should be numbers, or text"),
+        ({"longitude": [True]}, "its column 'longitude' is of type boolean; should be numbers, or text"),
+    ],
+)
+def test_a_column_of_the_wrong_type_is_named(tmp_path: Path, columns: dict[str, Any], said: str) -> None:
+    path = write_parquet(tmp_path / "t.parquet", **columns)
+    with pytest.raises(FileFormatError) as caught:
+        find_inputs([str(path)], Layout())
+    assert str(caught.value).startswith(f"{path}: {said}")
+
+
+def test_files_of_different_types_or_kinds_are_refused(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "1.parquet")
+    write_parquet(tmp_path / "2.parquet", time=["2024-07-04"])
+    with pytest.raises(FileFormatError, match=r"2\.parquet: its column 'time' is of type string, that of .*1\.parquet"):
+        find_inputs([str(tmp_path)], Layout())
+    written(tmp_path / "3.csv", HEAD + ROW)
+    with pytest.raises(FileFormatError, match=r"3\.csv: is no Parquet, others are"):
+        find_inputs([f"{tmp_path}/[13].*"], Layout())
+    with pytest.raises(FileFormatError, match="has no column 'lat'; its columns are: user, time, latitude, longitude"):
+        find_inputs([f"{tmp_path}/1.parquet"], Layout(latitude="lat"))
+
+
+@pytest.mark.parametrize("place", [0.2, 0.5, 0.7])
+def test_damage_in_the_middle_or_a_lost_end_is_named(tmp_path: Path, duck: Engine, place: float) -> None:
+    names = [f"user {n * 7919 % 100_003}" for n in range(20_000)]
+    write_parquet(tmp_path / "1.parquet", user=names[:1])
+    path = write_parquet(tmp_path / "2.parquet", user=names)
+    content = bytearray(path.read_bytes())
+    at = int(len(content) * place)
+    path.write_bytes(content[:at])
+    with pytest.raises(FileFormatError, match=r"2\.parquet: cannot be read as Parquet; is it damaged or cut off"):
+        batch(tmp_path, SQUARES, tmp_path / "out", engine=duck)
+    content[at : at + 400] = b"\xff" * 400
+    path.write_bytes(content)
+    with pytest.raises(FileFormatError) as caught:
+        batch([tmp_path / "1.parquet", path], SQUARES, tmp_path / "out", engine=duck)
+    assert str(caught.value).startswith(f"{path}: cannot be read to its end; is it damaged?")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_a_pattern_and_a_name_given_twice_are_one_set_of_files(tmp_path: Path, duck: Engine) -> None:
+    for number in range(3):
+        write_csv(tmp_path / f"{number}.csv", [(f"user {number}", NOON, 48.15, 11.55)])
+    done = batch([tmp_path, tmp_path / "1.csv", f"{tmp_path}/*.csv"], SQUARES, tmp_path / "out", engine=duck)
+    assert [row[0] for row in done.places] == ["user 0", "user 1", "user 2"]
+
+
+def test_a_million_users_with_one_fix_each_and_one_user_with_a_million(tmp_path: Path, duck: Engine) -> None:
+    many = 1_000_000
+    alone = pa.array(range(many), pa.int32())
+    path = write_parquet(tmp_path / "many.parquet", user=alone, time=pa.array([NOON] * many, pa.int64()))
+    one = write_parquet(tmp_path / "one.parquet", user=pa.array([7] * many, pa.int32()), time=[NOON] * many)
+    span = Span(start=date(2024, 7, 1), count=1)
+    job = Job(find_inputs([str(path)], Layout()), Layout(), SQUARES, span, Choice("frequency"))
+    (tmp_path / "out").mkdir()
+    found = run(job, duck, tmp_path / "out", lambda *_: None)
+    assert (found.users, found.reporters, found.rows) == (many, many, many)
+    done = batch(one, SQUARES, tmp_path / "out2", span=span, engine=duck)
+    assert done.visits == [("7", done.visits[0][1], 0, many)]
+
+
+def test_an_area_without_degrees_is_refused(tmp_path: Path, duck: Engine) -> None:
+    with pytest.raises(InputError, match="area = 'points': has no latitude and longitude"):
+        batch(write_csv(tmp_path / "t.csv", []), Points(np.zeros((2, 2))), tmp_path / "out", engine=duck)
