@@ -89,6 +89,25 @@ def test_spark_says_that_it_reads_no_nanoseconds(tmp_path: Path, spark: Engine) 
         run(job(path, SQUARES, Layout()), spark, tmp_path, lambda *_: None)
 
 
+def test_a_million_users_with_one_fix_and_one_user_with_ten_million(
+    tmp_path: Path, spark: Engine, duck: Engine
+) -> None:
+    many, day = 1_000_000, date(2024, 7, 1)
+    with scratch(tmp_path / "large") as folder:
+        for name, users, fixes in (("many", many, 1), ("one", 1, 10 * many)):
+            path = folder / f"{name}.parquet"
+            rows = users * fixes
+            columns = {"user": np.arange(rows, dtype=np.int32) % users, "time": np.full(rows, NOON)}
+            write_parquet(path, **columns, latitude=np.full(rows, 48.15), longitude=np.full(rows, 11.55))
+            asked = job(path, SQUARES, Layout(), Span(start=day, count=1), Choice("frequency"))
+            agree(f"{users:,} users with {fixes:,} fixes each", asked, duck, spark, _made(folder / name))
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def test_fifty_million_fixes(tmp_path: Path, spark: Engine, duck: Engine) -> None:
     area = Grid.from_bounds(47.93, 10.90, 48.07, 11.10)
     with scratch(tmp_path / "large") as folder:

@@ -42,6 +42,7 @@ TOWERS = Towers.from_positions([48.10, 48.12, 48.15, 48.19], [11.50, 11.60, 11.5
 HEADING = ("user", "time", "latitude", "longitude")
 NOON = 1_720_087_200
 """Thursday 2024-07-04 10:00 in UTC, noon in Berlin."""
+SOUND = ("a", NOON, 48.15, 11.55)
 
 Row = tuple[Any, ...]
 
@@ -170,6 +171,6 @@ def write_csv(
 def write_parquet(path: Path, **columns: Any) -> Path:
     """Columns by their names, as Arrow takes them; those of `HEADING` have sound rows unless given."""
     rows = max((len(column) for column in columns.values()), default=1)
-    sound = {"user": ["a"] * rows, "time": [NOON] * rows, "latitude": [48.15] * rows, "longitude": [11.55] * rows}
+    sound = {name: [value] * rows for name, value in zip(HEADING, SOUND, strict=True) if name not in columns}
     pq.write_table(pa.table({**sound, **columns}), path)
     return path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 
 from crowdveil.area import Points
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
-from crowdveil.profile.batch import Choice, Engine, Job, Layout, Span, find_inputs, run
+from crowdveil.profile.batch import Engine, Layout, find_inputs
 from tests.profile.batch.batches import NOON, SQUARES, batch, same, write_csv, write_parquet
 
 HEAD = "user,time,latitude,longitude\n"
@@ -139,20 +138,6 @@ def test_a_folder_a_pattern_and_a_name_given_twice_are_one_set_of_files(tmp_path
     assert [row[0] for row in done.places] == ["user 0", "user 1", "user 2"]
 
 
-def test_a_million_users_with_one_fix_each_and_one_user_with_a_million(tmp_path: Path, duck: Engine) -> None:
-    many = 1_000_000
-    alone = pa.array(range(many), pa.int32())
-    path = write_parquet(tmp_path / "many.parquet", user=alone, time=pa.array([NOON] * many, pa.int64()))
-    one = write_parquet(tmp_path / "one.parquet", user=pa.array([7] * many, pa.int32()), time=[NOON] * many)
-    span = Span(start=date(2024, 7, 1), count=1)
-    job = Job(find_inputs([str(path)], Layout()), Layout(), SQUARES, span, Choice("frequency"))
-    (tmp_path / "out").mkdir()
-    found = run(job, duck, tmp_path / "out", lambda *_: None)
-    assert (found.users, found.reporters, found.rows) == (many, many, many)
-    done = batch(one, SQUARES, tmp_path / "out2", span=span, engine=duck)
-    assert done.visits == [("7", done.visits[0][1], 0, many)]
-
-
 def test_an_area_without_degrees_is_refused(tmp_path: Path, duck: Engine) -> None:
     with pytest.raises(InputError, match="area = 'points': has no latitude and longitude"):
-        batch(write_csv(tmp_path / "t.csv", []), Points(np.zeros((2, 2))), tmp_path / "out", engine=duck)
+        batch(write_csv(tmp_path / "t.csv", []), Points(np.array([[0, 0], [1000, 0]])), tmp_path / "out", engine=duck)

@@ -36,9 +36,10 @@ def test_a_start_or_a_number_that_is_given_stays() -> None:
     assert Span(start=date(2024, 7, 4)).found(3, 9) == Periods(date(2024, 7, 4), 10)
     assert Span(start=date(2024, 7, 4), count=5).found(3, 4) == Periods(date(2024, 7, 4), 5)
     assert len(Span(count=5).found(3, 90)) == 5
-    for wrong, field in ((Span, "periods"), (Span, "train")):
-        with pytest.raises(InputError, match=f"{field} = 0: should be a whole number of periods"):
-            wrong(**{"count" if field == "periods" else field: 0})
+    with pytest.raises(InputError, match="periods = 0: should be a whole number of periods"):
+        Span(count=0)
+    with pytest.raises(InputError, match="train = 0: should be a whole number of periods"):
+        Span(train=0)
     with pytest.raises(InputError, match="train = 6: should be at most the 5 periods"):
         Span(count=5, train=6)
 
@@ -54,7 +55,7 @@ def test_each_of_several_places_is_drawn_equally_often(tmp_path: Path, duck: Eng
         latitude=latitude[where],
         longitude=longitude[where],
     )
-    drawn = {}
+    drawn: dict[int, dict[str, int]] = {}
     for seed in (0, 1):
         done = batch(path, SQUARES, tmp_path / "out", choice=Choice("frequency", seed=seed), engine=duck)
         counts = done.found.reporters_at[places]
