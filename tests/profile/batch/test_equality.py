@@ -194,8 +194,7 @@ def test_any_small_trace_in_mixed_forms_of_time(
     count: int | None, choice: Choice,
 ) -> None:  # fmt: skip
     rows = [(user, told(day, second, form), lat, lon) for user, day, second, lat, lon, form in fixes]
-    # one fix that is counted whatever else was drawn
-    rows.append(sure(AREAS[area]))
+    rows += sure(AREAS[area])
     with tempfile.TemporaryDirectory() as folder:
         path = write_csv(Path(folder) / "t.csv", rows)
         span = Span(days, weekdays_only, start, count)
@@ -214,9 +213,10 @@ def test_any_small_trace_in_mixed_forms_of_time(
             engine.close()
 
 
-def sure(area: Area) -> tuple[str, str, float, float]:
+def sure(area: Area) -> list[tuple[str, str, float, float]]:
+    """Fixes of which one is counted whatever else was drawn: on either day to start from, in every zone."""
     latitude, longitude = area.centres()
-    return "sure", "2024-07-12T12:00:00Z", float(latitude[2]), float(longitude[2])
+    return [("sure", f"2024-07-{day}T06:00:00Z", float(latitude[2]), float(longitude[2])) for day in ("04", "12")]
 
 
 @needs_new_york
