@@ -101,7 +101,7 @@ HIDDEN = """
 import sys
 class Hide:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == sys.argv[1]:
+        if name.split(".")[0] == hidden:
             raise ImportError(name)
 sys.meta_path.insert(0, Hide())
 hidden, sys.argv[1:] = sys.argv[1], sys.argv[2:]

@@ -54,10 +54,10 @@ def test_spark_that_is_killed_halfway_goes_on_where_it_was(files: Path) -> None:
     run = command(files, "spark", *small)
     process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until = monotonic() + LONGEST_S
-    java = None
     while monotonic() < until and process.poll() is None:
-        java = java or java_below(process.pid)
-        if java and len(list(files.glob("spark/visits.parts/*/_rejected"))) >= 2:
+        if len(list(files.glob("spark/visits.parts/*/_rejected"))) >= 2:
+            java = java_below(process.pid)
+            assert java is not None
             os.kill(java, signal.SIGKILL)
             break
         sleep(0.02)
