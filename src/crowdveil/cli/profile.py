@@ -130,10 +130,10 @@ def run(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
-    """Profile the traces of millions of users, and say how many would report which place.
+    """Profile the traces of millions of users.
 
-    Files larger than memory are fine. Run again after an interruption, and what was done is kept. For planning and
-    studies: it needs everyone's traces in one place, which a campaign does not.
+    Says how many would report which place. Files larger than memory are fine. Run again after an interruption, and what
+    was done is kept. For planning and studies: it needs everyone's traces in one place, which a campaign does not.
     """
     started = perf_counter()
     if not traces:
