@@ -19,9 +19,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from crowdveil.arrays import IntArray, as_array, as_cells
 from crowdveil.certify import Certificate
@@ -29,6 +30,7 @@ from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.place import NULL
 from crowdveil.policy.policy import Policy
 
+WordArray: TypeAlias = NDArray[np.uint64]
 CHUNK = 1 << 16
 """Simulated draws made at once: small enough for the working arrays to stay in the processor's cache."""
 
@@ -78,14 +80,34 @@ def draw_many(
     if weights.shape[1] == 2:
         _draw_pairs(np.ascontiguousarray(weights[:, 0]), flat, policy.bits, generator, symbols)
     else:
-        _draw_rows(weights, flat, policy.bits, generator, symbols)
+        _look_up(weights, flat, _random(policy.bits, len(flat), generator), symbols)
     if policy.completion is not None and refined_row is not None:
         last = len(policy.symbols) - 1
         others = np.flatnonzero(symbols == last)
         refined = np.empty(others.shape, dtype=np.int64)
-        _draw_rows(policy.completion.weights, refined_row[flat[others]], policy.bits, generator, refined)
+        numbers = _random(policy.bits, len(others), generator)
+        _look_up(policy.completion.weights, refined_row[flat[others]], numbers, refined)
         symbols[others] += refined
     return symbols.reshape(places.shape)
+
+
+def draw_by_words(
+    policy: Policy, cells: ArrayLike, certificate: Certificate, words: tuple[WordArray, WordArray]
+) -> IntArray:
+    """Draw as `draw_many` does, by given random words of 64 bits, two for each cell: for simulations in several places.
+
+    Who sends what then depends on nothing but the sender's own words, in whatever order and company they come.
+    """
+    _require(certificate, policy)
+    weights, refined_row = policy.inputs()
+    places = _places("cells", cells, policy)
+    symbols = np.empty(places.shape, dtype=np.int64)
+    _look_up(weights, places, _high_bits(words[0], policy.bits), symbols)
+    if policy.completion is not None and refined_row is not None:
+        refined = np.empty_like(symbols)
+        _look_up(policy.completion.weights, refined_row[places], _high_bits(words[1], policy.bits), refined)
+        symbols += np.where(symbols == len(policy.symbols) - 1, refined, 0)
+    return symbols
 
 
 def _require(certificate: Certificate, policy: Policy) -> None:
@@ -126,7 +148,10 @@ def _pick(weights: IntArray, number: int) -> int:
 
 def _random(bits: int, count: int, generator: np.random.Generator) -> IntArray:
     """Whole numbers uniform on 0 .. 2^bits - 1: the high bits of 64."""
-    words = generator.integers(0, 1 << 64, size=count, dtype=np.uint64)
+    return _high_bits(generator.integers(0, 1 << 64, size=count, dtype=np.uint64), bits)
+
+
+def _high_bits(words: WordArray, bits: int) -> IntArray:
     return (words >> np.uint64(64 - bits)).view(np.int64)
 
 
@@ -138,10 +163,9 @@ def _draw_pairs(first: IntArray, rows: IntArray, bits: int, generator: np.random
         np.greater_equal(_random(bits, len(boundary), generator), boundary, out=symbols[part], casting="unsafe")
 
 
-def _draw_rows(weights: IntArray, rows: IntArray, bits: int, generator: np.random.Generator, symbols: IntArray) -> None:
+def _look_up(weights: IntArray, rows: IntArray, numbers: IntArray, symbols: IntArray) -> None:
     """Many symbols: bring equal rows together, so that each row's boundaries are summed once."""
     order = np.argsort(rows, kind="stable")
-    numbers = _random(bits, len(rows), generator)
     borders = np.flatnonzero(np.diff(rows[order], prepend=-1, append=-1))
     for start, end in pairwise(borders):
         group = order[start:end]

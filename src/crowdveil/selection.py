@@ -24,6 +24,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -102,13 +103,9 @@ def select_by_posterior(
     `null_share` is the share of senders without a place, where the policies protect it.
     """
     _check(reports, policies, wanted)
-    chance_of = [target_chances(prior, policy, null_share=null_share) for policy in policies]
-    begin = np.cumsum([0, *(len(chances) for chances in chance_of)])
+    chances, begin, order = rank_groups(policies, prior, null_share)
     group = begin[reports.round] + reports.symbol
-    sizes = np.bincount(group, minlength=int(begin[-1]))
-    chances: FloatArray = np.concatenate(chance_of).round(COMPARED_DECIMALS)
-    later_first = np.repeat(-np.arange(len(chance_of)), np.diff(begin))
-    order = np.lexsort((later_first, -chances))
+    sizes = np.bincount(group, minlength=len(order))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     before = np.cumsum(sizes[order]) - sizes[order]
@@ -129,6 +126,26 @@ def select_by_posterior(
         ),
         wanted - len(rows),
     )
+
+
+class Groups(NamedTuple):
+    """All pairs of round and symbol, round by round; who sent the same in the same round stands in one group."""
+
+    chances: FloatArray
+    """That a sender's place is a target, to a millionth."""
+    begin: IntArray
+    """Where each round's symbols begin; one more entry for the end."""
+    order: IntArray
+    """The groups, best first."""
+
+
+def rank_groups(policies: Sequence[Policy], prior: ArrayLike | None, null_share: float = 0.0) -> Groups:
+    """Rank what can be sent by what it says about its senders; of equals, the later round, then the lower symbol."""
+    chance_of = [target_chances(prior, policy, null_share=null_share) for policy in policies]
+    begin = np.cumsum([0, *(len(chances) for chances in chance_of)])
+    chances: FloatArray = np.concatenate(chance_of).round(COMPARED_DECIMALS)
+    later_first = np.repeat(-np.arange(len(chance_of)), np.diff(begin))
+    return Groups(chances, begin, np.lexsort((later_first, -chances)))
 
 
 def lottery_number(seed: int, participant: int) -> int:

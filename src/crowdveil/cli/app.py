@@ -8,7 +8,21 @@ from typing import Annotated
 import typer
 from threadpoolctl import threadpool_limits
 
-from crowdveil.cli import area, campaign, certify, crowd, demo, device, draw, policy, profile, serve, simulate, study
+from crowdveil.cli import (
+    area,
+    campaign,
+    certify,
+    crowd,
+    demo,
+    device,
+    draw,
+    policy,
+    profile,
+    scale,
+    serve,
+    simulate,
+    study,
+)
 from crowdveil.cli.console import Verb, Verbs
 
 app = typer.Typer(
@@ -32,6 +46,7 @@ app.command("crowd", cls=Verb, epilog=crowd.EXAMPLES)(crowd.run)
 app.command("demo", cls=Verb, epilog=demo.EXAMPLES)(demo.run)
 app.command("profile", cls=Verb, epilog=profile.EXAMPLES)(profile.run)
 app.command("simulate", cls=Verb, epilog=simulate.EXAMPLES)(simulate.run)
+app.command("scale", cls=Verb, epilog=scale.EXAMPLES)(scale.run)
 app.command("study", cls=Verb, epilog=study.EXAMPLES)(study.run)
 
 

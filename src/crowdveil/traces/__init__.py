@@ -2,7 +2,7 @@
 
 from crowdveil.traces.cabspotting import read_cabspotting
 from crowdveil.traces.calls import read_calls, read_towers
-from crowdveil.traces.city import synthetic_blocks, synthetic_visits, tower_positions
+from crowdveil.traces.city import City, Habits, synthetic_visits, tower_positions
 from crowdveil.traces.foursquare import count_odd_offsets, read_foursquare
 from crowdveil.traces.geolife import read_geolife
 from crowdveil.traces.gpx import read_gpx
@@ -13,6 +13,8 @@ from crowdveil.traces.timeline import read_timeline
 from crowdveil.traces.visits import Visits
 
 __all__ = [
+    "City",
+    "Habits",
     "Progress",
     "Visits",
     "count_odd_offsets",
@@ -25,7 +27,6 @@ __all__ = [
     "read_table",
     "read_timeline",
     "read_towers",
-    "synthetic_blocks",
     "synthetic_visits",
     "tower_positions",
 ]

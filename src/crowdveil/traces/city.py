@@ -85,48 +85,21 @@ def synthetic_visits(
 
     The median user has `visits_per_week`: 5 like check-ins; call logs have several a day.
     """
-    habits = _Habits(weeks, latitude, longitude, radius_km, offset_s, visits_per_week)
+    habits = Habits(weeks, latitude, longitude, radius_km, offset_s, visits_per_week)
     _check(users=users)
     return _visits(generator, _lay_out(generator, users, radius_km), habits, range(users), users)
 
 
-def synthetic_blocks(
-    seed: int,
-    *,
-    users: int,
-    weeks: int,
-    latitude: float = 48.0,
-    longitude: float = 11.0,
-    radius_km: float = 8.0,
-    offset_s: int = 3600,
-    visits_per_week: float = VISITS_PER_WEEK,
-    block_users: int = BLOCK_USERS,
-) -> Iterator[Visits]:
-    """The like of `synthetic_visits` for any number of people, a block of them at a time: all live in one town.
-
-    Block k is drawn from the generator seeded with [seed, k]; the town from that of block 0.
-    """
-    habits = _Habits(weeks, latitude, longitude, radius_km, offset_s, visits_per_week)
-    _check(users=users, block_users=block_users)
-    town: _Town | None = None
-    for number, first in enumerate(range(0, users, block_users)):
-        generator = np.random.default_rng([seed, number])
-        who = range(first, min(first + block_users, users))
-        city = _lay_out(generator, len(who), radius_km, town)
-        town = city.town
-        yield _visits(generator, city, habits, who, users)
-
-
 @dataclass(frozen=True)
-class _Habits:
+class Habits:
     """What all people of a city have in common."""
 
     weeks: int
-    latitude: float
-    longitude: float
-    radius_km: float
-    offset_s: int
-    visits_per_week: float
+    latitude: float = 48.0
+    longitude: float = 11.0
+    radius_km: float = 8.0
+    offset_s: int = 3600
+    visits_per_week: float = VISITS_PER_WEEK
 
     def __post_init__(self) -> None:
         _check(weeks=self.weeks, radius_km=self.radius_km)
@@ -134,7 +107,40 @@ class _Habits:
             raise InputError("visits_per_week", self.visits_per_week, "should lie above 0 and be at most 1000")
 
 
-def _visits(generator: np.random.Generator, city: _Map, habits: _Habits, who: range, of_users: int) -> Visits:
+@dataclass(frozen=True)
+class City:
+    """The like of `synthetic_visits` for any number of people, made a block of them at a time; all live in one town.
+
+    The town is drawn from the generator seeded with [seed], block k of its people from [seed, k]: any block can be made
+    alone, in any order and in any process.
+    """
+
+    seed: int
+    users: int
+    habits: Habits
+    block_users: int = BLOCK_USERS
+
+    def __post_init__(self) -> None:
+        _check(users=self.users, block_users=self.block_users)
+
+    def __len__(self) -> int:
+        """How many blocks there are."""
+        return -(-self.users // self.block_users)
+
+    def __iter__(self) -> Iterator[Visits]:
+        return (self.block(number) for number in range(len(self)))
+
+    def block(self, number: int) -> Visits:
+        """The visits of one block of people; their names are numbered through all blocks."""
+        radius_km = self.habits.radius_km
+        town = _lay_out(np.random.default_rng([self.seed]), 1, radius_km).town
+        generator = np.random.default_rng([self.seed, number])
+        first = number * self.block_users
+        who = range(first, min(first + self.block_users, self.users))
+        return _visits(generator, _lay_out(generator, len(who), radius_km, town), self.habits, who, self.users)
+
+
+def _visits(generator: np.random.Generator, city: _Map, habits: Habits, who: range, of_users: int) -> Visits:
     plane = _plane_at(habits.latitude, habits.longitude)
     user, day = _days(generator, len(who), habits.weeks, habits.visits_per_week)
     kind = _kinds(generator, day)

@@ -160,7 +160,7 @@ def places(visits: Expression, profile: Expression, choice: Choice, columnwise: 
     of_user = ibis.window(group_by="user")
     in_order = ibis.window(group_by="user", order_by="cell")
     numbered = frequent.mutate(number=ibis.row_number().over(in_order), places=ibis._.count().over(of_user))
-    drawn = _tickets(choice.seed, columnwise)(numbered.user) % numbered.places
+    drawn = tickets(choice.seed, columnwise)(numbered.user) % numbered.places
     chosen = numbered.filter(numbered.number == drawn).select("user", "cell")
     if choice.targets:
         best_first = ibis.window(group_by="user", order_by=[ibis.desc("probability"), "cell"])
@@ -184,8 +184,10 @@ def ticket(seed: int, user: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}:{user}".encode()).digest()[:8], "big") >> (64 - TICKET_BITS)
 
 
-def _tickets(seed: int, columnwise: Columnwise) -> Callable[..., Expression]:
-    def tickets(users: NDArray[np.object_]) -> IntArray:
+def tickets(seed: int, columnwise: Columnwise) -> Callable[..., Expression]:
+    """The same of a column of users."""
+
+    def numbers(users: NDArray[np.object_]) -> IntArray:
         return np.array([ticket(seed, user) for user in users.tolist()], dtype=np.int64)
 
-    return columnwise(f"ticket_{seed}".replace("-", "minus_"), tickets, ("string",), "int64")
+    return columnwise(f"ticket_{seed}".replace("-", "minus_"), numbers, ("string",), "int64")

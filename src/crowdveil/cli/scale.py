@@ -1,0 +1,225 @@
+"""`crowdveil scale`: a campaign simulated over millions, synthetic or profiled, without holding them in memory."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+
+from crowdveil.cli.console import note, progress_bar, show, show_json, show_rows, steps_bar, working
+from crowdveil.cli.files import load_area, open_folder
+from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole
+from crowdveil.cli.profile import require_batch
+from crowdveil.errors import FileFormatError, InputError
+
+if TYPE_CHECKING:
+    from crowdveil.profile.batch import Engine
+    from crowdveil.study.large import LargeCrowd, LargeMethod, LargeOutcome
+
+EXAMPLES = """\b
+Examples:
+  crowdveil scale --users 1000000 --out scaled/
+  crowdveil scale --profiled profiled/ --area area.json --targets 40.75:-73.98 --out scaled/
+  crowdveil scale --profiled /shared/profiled/ --area area.json --densest 4
+      --engine spark://host:7077 --out /shared/scaled/
+"""
+HEADER = ["method", "selected", "coverage", "KL of the estimate, round by round"]
+
+
+def run(
+    out: Annotated[Path, typer.Option(help="Folder for the table of people and results.json.", metavar="FOLDER")],
+    users: Annotated[
+        str | None, typer.Option(help="Make a synthetic city of so many people.", metavar="NUMBER")
+    ] = None,
+    weeks: Annotated[
+        str | None, typer.Option(help="With --users: weeks of visits; 10 unless given.", metavar="NUMBER")
+    ] = None,
+    test: Annotated[
+        str | None,
+        typer.Option(help="With --users: weeks to test on, the last ones; 2 unless given.", metavar="NUMBER"),
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="With --users: a place is frequent above this; 0.7 unless given.", metavar="NUMBER"),
+    ] = None,
+    profiled: Annotated[
+        Path | None,
+        typer.Option(help="Instead: what `crowdveil profile` wrote, with --train less than all.", metavar="FOLDER"),
+    ] = None,
+    area: Annotated[
+        Path | None, typer.Option(help="With --profiled: the area (.json) it was made for.", metavar="FILE")
+    ] = None,
+    targets: Annotated[
+        str | None,
+        typer.Option(help="With --profiled: cells such as 3,17, or places such as 40.75:-73.98.", metavar="LIST"),
+    ] = None,
+    densest: Annotated[
+        str | None,
+        typer.Option(help="Instead of targets: so many of the busiest cells; 1 unless given.", metavar="NUMBER"),
+    ] = None,
+    epsilon_per_km: Annotated[
+        str, typer.Option(help="Privacy loss per km, such as 1.386 or ln4; smaller is more private.", metavar="NUMBER")
+    ] = "ln4",
+    share: Annotated[
+        str, typer.Option(help="How many are wanted, as a share of those who report.", metavar="NUMBER")
+    ] = "0.05",
+    rounds: Annotated[str, typer.Option(help="Rounds of a campaign.", metavar="NUMBER")] = "6",
+    methods: Annotated[
+        str | None, typer.Option(help="Of none, random, algorithm-2, crowdveil. Left out: all.", metavar="LIST")
+    ] = None,
+    seed: Annotated[str, typer.Option(help="The same seed, the same people and draws.", metavar="NUMBER")] = "0",
+    engine: Annotated[
+        str, typer.Option(help="duckdb, spark (on this machine), or spark://MASTER.", metavar="NAME")
+    ] = "duckdb",
+    memory: Annotated[str | None, typer.Option(help="What the engine may use, such as 1GB.", metavar="SIZE")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+) -> None:
+    """Simulate a campaign over any number of users: they lie in a table, and memory does not grow with them.
+
+    Everyone draws from a certified policy, in rounds; what is selected is tested on later periods.
+    """
+    started = perf_counter()
+    require_batch()
+    from crowdveil.profile.batch import open_engine
+    from crowdveil.study.large import LARGE_METHODS, LargeCrowd, simulate_large
+
+    if (users is None) == (profiled is None):
+        raise missing("users", "name either a number of synthetic --users, or what was --profiled")
+    names = _methods(methods, LARGE_METHODS)
+    wishes: dict[str, Any] = {
+        "epsilon_per_km": read_epsilon(epsilon_per_km),
+        "share_wanted": read_real("share", share),
+        "rounds": read_whole("rounds", rounds),
+        "seed": read_whole("seed", seed),
+    }
+    busiest = read_whole("densest", densest or "1")
+    open_folder(out)
+    spill = out / ".spill"
+    with working(f"starting {engine}"):
+        opened = open_engine(engine, memory=memory, spill=spill)
+    try:
+        if users is not None:
+            _refuse({"area": area, "targets": targets}, "has no meaning but with --profiled")
+            people = _synthetic(
+                out,
+                users=read_whole("users", users),
+                weeks=read_whole("weeks", weeks or "10"),
+                test=read_whole("test", test or "2"),
+                delta=read_real("delta", delta or "0.7"),
+                densest=busiest,
+                seed=wishes["seed"],
+            )
+        else:
+            _refuse({"weeks": weeks, "test": test, "delta": delta}, "has no meaning but with --users")
+            people = _profiled(opened, profiled or Path(), area, targets, busiest, wishes["seed"], out)
+        table = opened.read_parquet([str(path) for path in people.pop("files")])
+        crowd = LargeCrowd(opened, table, **people, **wishes)
+        found = _simulate(crowd, names, simulate_large)
+    finally:
+        opened.close()
+    shutil.rmtree(spill, ignore_errors=True)
+    told = {
+        "cells": len(crowd.area),
+        "targets": list(crowd.targets),
+        "test_periods": crowd.test_periods,
+        **wishes,
+        "engine": opened.name,
+        "methods": [asdict(one) for one in found],
+    }
+    (out / "results.json").write_text(json_text.dumps(told, indent=2) + "\n", encoding="utf-8")
+    if json:
+        show_json(told)
+    else:
+        first = found[0]
+        crowd_told = f"{first.users:,} users, {first.reporters:,} with a frequent place; {first.wanted:,} wanted"
+        show("Crowd", {"crowd": crowd_told, "targets": ", ".join(map(str, crowd.targets))})
+        show_rows("Campaigns", HEADER, [_row(one) for one in found])
+    note(f"Written to {out}: people, results.json.")
+    note(f"Done in {perf_counter() - started:.1f} s on {opened.name}.")
+
+
+def _simulate(crowd: LargeCrowd, names: tuple[LargeMethod, ...], simulate: Any) -> list[LargeOutcome]:
+    found = []
+    with steps_bar() as report:
+        for name in names:
+            report(name, 0.0)
+            found.append(simulate(crowd, name, lambda share, name=name: report(name, share)))
+    return found
+
+
+def _methods(text: str | None, known: tuple[LargeMethod, ...]) -> tuple[LargeMethod, ...]:
+    named = known if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+    for name in named:
+        if name not in known:
+            raise InputError("methods", name, f"should be of {', '.join(known)}")
+    return tuple(one for one in known if one in named)
+
+
+def _refuse(options: dict[str, object], why: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(name, str(value), f"{why}; leave it out")
+
+
+def _synthetic(
+    out: Path, *, users: int, weeks: int, test: int, delta: float, densest: int, seed: int
+) -> dict[str, Any]:
+    from crowdveil.study.people import Town, write_people
+    from crowdveil.traces import City, Habits
+
+    with working("laying out a synthetic city"):
+        town = Town.over(City(seed, users, Habits(weeks)), test=test, delta=delta, densest=densest, seed=seed)
+    path = out / "people.parquet"
+    with progress_bar(f"profiling {users:,} people") as report:
+        write_people(town, path, os.cpu_count() or 1, report)
+    return {"files": [path], "area": town.area, "targets": town.targets, "test_periods": test}
+
+
+def _profiled(
+    engine: Engine, folder: Path, area: Path | None, targets: str | None, densest: int, seed: int, out: Path
+) -> dict[str, Any]:
+    from crowdveil.cli.files import read_pairs
+    from crowdveil.study.people import people_of
+
+    if area is None:
+        raise missing("area", "name the area that the profiles were made for")
+    cells = load_area(area)
+    try:
+        summary = json_text.loads((folder / "summary.json").read_text(encoding="utf-8"))
+        made_for, train, periods = summary["area_digest"], int(summary["train"]), int(summary["periods"])
+    except (OSError, ValueError, KeyError):
+        raise FileFormatError(f"{folder}: holds no summary.json of `crowdveil profile`") from None
+    if made_for != cells.digest:
+        raise InputError("area", str(area), "is another one than the profiles were made for")
+    if train >= periods:
+        raise InputError("profiled", str(folder), f"learnt from all {periods} periods; profile with a smaller --train")
+    if targets is not None:
+        wanted = read_targets(targets, cells)
+    else:
+        _, reporters = read_pairs(folder / "prior.csv", ("cell",), ("users",))
+        wanted = np.argsort(-reporters, kind="stable")[:densest].tolist()
+    tables = [
+        engine.read_parquet([str(path) for path in sorted((folder / name).glob("*.parquet"))])
+        for name in ("visits", "places")
+    ]
+    people = people_of(tables[0], tables[1], wanted, range(train, periods), seed, engine)
+    half, whole = out / "people.half", out / "people"
+    for one in (half, whole):
+        shutil.rmtree(one, ignore_errors=True)
+    with steps_bar() as report:
+        engine.write(people, half, lambda done: report("gathering people", done))
+    half.rename(whole)
+    files = sorted(whole.glob("*.parquet"))
+    return {"files": files, "area": cells, "targets": tuple(sorted(wanted)), "test_periods": periods - train}
+
+
+def _row(one: LargeOutcome) -> list[str]:
+    learnt = " ".join(f"{value:.3f}" for value in one.divergence) or "-"
+    return [one.method, f"{one.selected:,}", f"{one.coverage:.1%}", learnt]

@@ -1,0 +1,114 @@
+"""Tables of people for `large`: from what `crowdveil profile` wrote, or from a synthetic city, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crowdveil.area import Area, Grid
+from crowdveil.arrays import IntArray
+from crowdveil.errors import InputError
+from crowdveil.place import NULL, choose_places
+from crowdveil.profile import Counts, Periods, count_visits, poisson
+from crowdveil.profile.batch.engine import Engine
+from crowdveil.profile.batch.fixes import Expression
+from crowdveil.profile.batch.graph import ticket, tickets
+from crowdveil.traces import City
+
+SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("ticket", pa.int64())])
+FIRST_DAY = date(2024, 1, 1)
+"""Of every synthetic city."""
+
+
+def people_of(
+    visits: Expression, places: Expression, targets: Sequence[int], test: range, seed: int, engine: Engine
+) -> Expression:
+    """People from the tables of a batch: each with the place it reports and the test periods it was at a target."""
+    there = visits.filter(
+        visits.left_out.isnull(),
+        visits.period >= test.start,
+        visits.period < test.stop,
+        visits.cell.isin(list(targets)),
+    )
+    hits = there.select("user", "period").distinct().group_by("user").agg(hits=lambda rows: rows.count())
+    joined = places.left_join(hits, "user")
+    people = joined.select("user", cell=joined.cell.fill_null(NULL), hits=joined.hits.fill_null(0))
+    return people.mutate(ticket=tickets(seed, engine.columnwise)(people.user))
+
+
+@dataclass(frozen=True, eq=False)
+class Town:
+    """How the people of a synthetic city are profiled: a grid over it, training and test weeks, δ and the targets."""
+
+    city: City
+    area: Area
+    test: int
+    delta: float
+    targets: tuple[int, ...]
+    seed: int
+
+    @classmethod
+    def over(cls, city: City, *, test: int, delta: float, densest: int, seed: int, cell_km: float = 1.0) -> Town:
+        """The grid covers the city's radius; targets are the busiest cells of the first block's training weeks."""
+        habits = city.habits
+        if not 1 <= test < habits.weeks:
+            raise InputError("test", test, f"should leave a week to learn from: 1 to {habits.weeks - 1}")
+        north = habits.radius_km / 111.2
+        east = north / np.cos(np.radians(habits.latitude))
+        latitude, longitude = habits.latitude, habits.longitude
+        grid = Grid.from_bounds(latitude - north, longitude - east, latitude + north, longitude + east, cell_km=cell_km)
+        if not 1 <= densest < len(grid):
+            raise InputError("densest", densest, f"should be from 1 to {len(grid) - 1}")
+        plain = cls(city, grid, test, delta, (), seed)
+        counts = plain.counts(0).during(plain.train)
+        busiest = np.argsort(-np.bincount(counts.cell, counts.visits, minlength=len(grid)), kind="stable")
+        return cls(city, grid, test, delta, tuple(sorted(busiest[:densest].tolist())), seed)
+
+    @property
+    def train(self) -> range:
+        """All weeks but the last `test`."""
+        return range(self.city.habits.weeks - self.test)
+
+    def counts(self, block: int) -> Counts:
+        """What the people of a block did."""
+        return count_visits(self.city.block(block), self.area, Periods(FIRST_DAY, self.city.habits.weeks))
+
+    def people(self, block: int) -> pa.Table:
+        """The people of a block, as rows of the table."""
+        counts = self.counts(block)
+        generator = np.random.default_rng([self.seed, block])
+        cell = choose_places(poisson(counts, self.train), self.delta, "target-aware", generator, self.targets)
+        first = block * self.city.block_users
+        width = len(str(self.city.users - 1))
+        names = [f"{number:0{width}}" for number in range(first, first + counts.users)]
+        columns = [names, cell, self._hits(counts), [ticket(self.seed, name) for name in names]]
+        return pa.table(columns, schema=SCHEMA)
+
+    def _hits(self, counts: Counts) -> IntArray:
+        rows = counts.during(range(self.train.stop, self.city.habits.weeks))
+        there = np.isin(rows.cell, self.targets)
+        weeks = self.city.habits.weeks
+        once = np.unique(rows.user[there] * weeks + rows.period[there])
+        return np.bincount(once // weeks, minlength=counts.users)
+
+
+def write_people(town: Town, path: Path, processes: int, progress: Callable[[int, int], None]) -> None:
+    """Write everyone of a synthetic city; no more than a block per process is in memory, the file grows."""
+    blocks = len(town.city)
+    half = path.with_name(path.name + ".half")
+    with pq.ParquetWriter(half, SCHEMA) as writer, ProcessPoolExecutor(processes) as pool:
+        # a few at a time: finished blocks that wait to be written would fill the memory
+        waiting = [pool.submit(town.people, number) for number in range(min(blocks, 2 * processes))]
+        for number in range(blocks):
+            writer.write_table(waiting.pop(0).result())
+            if (later := number + 2 * processes) < blocks:
+                waiting.append(pool.submit(town.people, later))
+            progress(number + 1, blocks)
+    half.replace(path)
