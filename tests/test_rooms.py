@@ -104,6 +104,7 @@ HEAVY: dict[str, set[str]] = {
         "profile/batch/inputs.py",
         "profile/batch/spark_engine.py",
         "profile/batch/store.py",
+        "study/people.py",
     },
     "pyspark": {"profile/batch/spark_engine.py"},
     "pydantic": {

@@ -81,9 +81,9 @@ def run(
     memory: Annotated[str | None, typer.Option(help="What the engine may use, such as 1GB.", metavar="SIZE")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
-    """Simulate a campaign over any number of users: they lie in a table, and memory does not grow with them.
+    """Simulate a campaign over millions, who lie in a table.
 
-    Everyone draws from a certified policy, in rounds; what is selected is tested on later periods.
+    Memory does not grow with them. Everyone draws from a certified policy, in rounds; what is selected is tested on later periods.
     """
     started = perf_counter()
     require_batch()

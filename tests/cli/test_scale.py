@@ -1,0 +1,81 @@
+"""`crowdveil scale`: a synthetic city or profiled traces in, campaigns over a table out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from crowdveil.profile.batch import LAYOUT, Choice, Job, Span, find_inputs, open_engine, save_fixes
+from crowdveil.profile.batch import run as run_job
+from crowdveil.study.people import FIRST_DAY, Town
+from crowdveil.traces import City, Habits
+from tests.cli.helpers import Run, refused
+
+CITY = City(4, 400, Habits(6))
+FEW = ("--methods", "none,random", "--rounds", "2")
+
+
+def test_a_synthetic_city_is_compared_and_written(run: Run) -> None:
+    result = run("scale", "--users", "400", "--weeks", "6", "--delta", "0.5", "--rounds", "2", "--out", "scaled")
+    assert result.exit_code == 0, result.stderr
+    assert "400 users" in result.stdout
+    for method in ("none", "random", "algorithm-2", "crowdveil"):
+        assert f"\n{method}" in result.stdout
+    assert sorted(path.name for path in Path("scaled").iterdir()) == ["people.parquet", "results.json"]
+    told = json.loads(Path("scaled/results.json").read_text())
+    assert [one["method"] for one in told["methods"]] == ["none", "random", "algorithm-2", "crowdveil"]
+    assert all(one["users"] == 400 for one in told["methods"])
+    again = run(
+        "scale", "--users", "400", "--weeks", "6", "--delta", "0.5", "--rounds", "2", "--out", "again", "--json"
+    )
+    assert json.loads(again.stdout)["methods"] == told["methods"]
+
+
+@pytest.fixture
+def profiled() -> Path:
+    """Four weeks to learn from, two to test on."""
+    town = Town.over(CITY, test=2, delta=0.5, densest=1, seed=4)
+    town.area.save("area.json")
+    save_fixes(CITY, Path("fixes.parquet"))
+    out = Path("profiled")
+    out.mkdir()
+    span = Span(start=FIRST_DAY, count=6, train=4)
+    job = Job(find_inputs(["fixes.parquet"], LAYOUT), LAYOUT, town.area, span, Choice(delta=0.5))
+    engine = open_engine("duckdb", threads=1)
+    run_job(job, engine, out, lambda _step, _share: None)
+    engine.close()
+    return out
+
+
+def test_profiled_traces_are_people(run: Run, profiled: Path) -> None:
+    result = run("scale", "--profiled", str(profiled), "--area", "area.json", "--densest", "2", *FEW, "--out", "scaled")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(Path("scaled/results.json").read_text())
+    assert told["test_periods"] == 2
+    assert len(told["targets"]) == 2
+    assert told["methods"][0]["users"] == json.loads((profiled / "summary.json").read_text())["users"]
+    assert told["methods"][0]["coverage"] > told["methods"][1]["coverage"]
+    named = ("--targets", ",".join(map(str, told["targets"])))
+    again = run("scale", "--profiled", str(profiled), "--area", "area.json", *named, *FEW, "--out", "named", "--json")
+    assert json.loads(again.stdout)["methods"] == told["methods"]
+
+
+def test_what_does_not_fit_is_refused_in_a_line(run: Run, profiled: Path) -> None:
+    here = ("--profiled", str(profiled), "--area", "area.json", "--out", "scaled")
+    refused(run("scale", "--out", "scaled"), "--users is missing")
+    refused(run("scale", *here, "--users", "5"), "--users is missing")
+    refused(run("scale", "--profiled", str(profiled), "--out", "scaled"), "--area is missing")
+    refused(run("scale", *here, "--weeks", "5"), "weeks")
+    refused(run("scale", "--users", "10", "--targets", "3", "--out", "scaled"), "targets")
+    refused(run("scale", *here, "--methods", "best"), "methods = 'best'")
+    refused(run("scale", "--users", "10", "--test", "10", "--out", "scaled"), "test = 10")
+    refused(run("scale", *here, "--engine", "hive"), "engine = 'hive'")
+    refused(run("scale", "--profiled", ".", "--area", "area.json", "--out", "scaled"), "summary.json")
+    other = Town.over(City(4, 10, Habits(6, latitude=10.0)), test=2, delta=0.5, densest=1, seed=4).area
+    other.save("other.json")
+    refused(run("scale", *here, "--area", "other.json"), "another one")
+    summary = json.loads((profiled / "summary.json").read_text())
+    (profiled / "summary.json").write_text(json.dumps(summary | {"train": 6}))
+    refused(run("scale", *here), "smaller --train")
