@@ -183,11 +183,42 @@ def test_the_estimate_is_the_documented_maximum_over_all_rounds(width_km: float)
     assert divergence(true, found.prior) < divergence(true, UNIFORM)
 
 
-def test_one_step_without_smoothing_is_the_rounds_update(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "STEPS", 1)
+def test_one_step_without_smoothing_is_the_rounds_update() -> None:
     one = reports_of(town_policy(), people_around(TOWN, 3), 500, 3)
-    found = pooled_estimate([one], bandwidth_km=0.0, strength=0.0)
-    assert found.prior.tolist() == pytest.approx(round_update(None, one).tolist(), abs=1e-12)
+    found = learning._step(one.policy.table(), one.counts.astype(float), UNIFORM, 0.0, UNIFORM)
+    assert found.tolist() == pytest.approx(round_update(None, one).tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize(("strength", "reports"), [(0.0, 40), (10.0, 40), (10.0, 5_000), (40.0, 200_000)])
+def test_leaps_come_to_the_maximum_that_plain_steps_come_to(strength: float, reports: int) -> None:
+    one = reports_of(town_policy(), people_around(TOWN, 3), reports, 3)
+    table, counts = one.policy.table(), one.counts.astype(float)
+
+    def worth(shares: FloatArray) -> float:
+        sent = counts > 0
+        extra = strength * float(np.log(np.maximum(shares, 1e-300)).mean()) if strength else 0.0
+        return float(counts[sent] @ np.log((shares @ table)[sent])) + extra
+
+    plain = UNIFORM
+    for _ in range(30_000):
+        plain = learning._step(table, counts, UNIFORM, strength, plain)
+    settled = learning._settle(table, counts, UNIFORM, strength)
+    assert settled.sum() == pytest.approx(1)
+    assert (settled >= 0).all()
+    assert worth(settled) >= worth(plain) - 0.01
+    if strength:  # the maximum is then a single one
+        assert np.abs(settled - plain).sum() < 0.01
+
+
+def test_many_reports_of_a_rough_town_are_followed_to_the_maximum() -> None:
+    """No neighbour is like another: held-out reports want no smoothing, and stopping early would blur."""
+    rough = np.random.default_rng(2).gamma(0.3, size=len(TOWN))
+    one = reports_of(cv.planar_laplace(TOWN, None, [0], LN4), rough / rough.sum(), 300_000, 3)
+    found = pooled_estimate([one])
+    assert found.bandwidth_km == 0
+    hundred = learning._maximise(one.policy.table(), one.counts[None, :].astype(float), UNIFORM, found.strength, 100)[0]
+    far, farther = (float(np.abs(p - rough / rough.sum()).sum()) for p in (found.prior, hundred))
+    assert far < 0.8 * farther
 
 
 def test_very_many_reports_come_near_the_truth_and_the_nearer_the_more_each_may_say() -> None:

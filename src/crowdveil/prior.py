@@ -13,10 +13,11 @@ of K is a bump of `bandwidth_km` around cell c (K = 1 for bandwidth 0), and w ma
 
     Σ_r Σ_s n_rs ln ( Σ_c w_c M_r(s|c) )  +  a Σ_c q_c ln w_c,         M_r = Kᵀ P_r,   Σ w = 1,
 
-by expectation-maximisation: the log-likelihood is concave in w, and a step never lowers the sum. The second term is
-what `strength` = a further people, spread like the start q, would say. Bandwidth and strength are those under which
-reports that were held out are likeliest; the true π is never looked at. Which reports are held out is drawn from a
-generator with a fixed seed: the same counts give the same estimate.
+by expectation-maximisation: the log-likelihood is concave in w, and a step never lowers the sum. Steps stop early,
+which smooths too; where the held-out reports want no smoothing they go on to the maximum itself, by extrapolation. The
+second term is what `strength` = a further people, spread like the start q, would say. Bandwidth and strength are those
+under which reports that were held out are likeliest; the true π is never looked at. Which reports are held out is drawn
+from a generator with a fixed seed: the same counts give the same estimate.
 
 **A protected NULL** is one more input: people without a place send symbols too, with the chances of a row of their own.
 Their share ν joins w as one more entry, which no bump smears into cells and into which no cell is smeared, and q gives
@@ -49,6 +50,9 @@ SURE = 2.0
 """Standard errors by which held-out reports must favour another candidate."""
 CHOICE_STEPS, STEPS = 30, 100
 """Steps of expectation-maximisation while choosing, and for the estimate itself."""
+LEAPS = 300
+"""Extrapolations on the way to the maximum; some fifty are usual."""
+LEAST_SHARE = 1e-12
 SETTLED = 1e-7
 """Stop earlier when a step changes no cell's share by more than this."""
 NULL_START = 0.5
@@ -193,7 +197,9 @@ def pooled_estimate(
             [strength] if strength is not None else list(STRENGTHS),
         )
         kernel = _kernel(area, width)
-        shares = _maximise(_mixed(kernel, table, null), counts[None, :].astype(np.float64), q, people, STEPS)[0]
+        mixed, sent = _mixed(kernel, table, null), counts.astype(np.float64)
+        unsmoothed = kernel is None and (bandwidth_km is not None or len(bandwidths) > 1)
+        shares = _settle(mixed, sent, q, people) if unsmoothed else _maximise(mixed, sent[None, :], q, people, STEPS)[0]
     nobody = float(shares[-1]) if protected else 0.0
     placed = shares[: len(area)]
     spread = placed if kernel is None else kernel @ placed
@@ -319,18 +325,53 @@ def _kernel(area: Area, bandwidth_km: float) -> FloatArray | None:
 
 
 def _maximise(mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: float, steps: int) -> FloatArray:
-    """w for each row of counts: w ← ( Σ_s n_s w_c M(s|c) / Σ w M(s|·)  +  a q_c ) / ( Σ n + a )."""
+    """Take some steps from q, for each row of counts; fewer where a step changes next to nothing."""
     shares = np.tile(q, (len(counts), 1))
     for _ in range(steps):
-        chance = shares @ mixed
-        # Where q is zero for every cell that sends a symbol, its reports cannot be explained; they are left out.
-        weight = np.divide(counts, chance, out=np.zeros_like(chance), where=chance > 0)
-        found = shares * (weight @ mixed.T) + strength * q
-        total = found.sum(axis=1, keepdims=True)
-        # Without strength and without a report that can be explained, there is nothing to learn from.
-        found = np.divide(found, total, out=shares.copy(), where=total > 0)
+        found = _step(mixed, counts, q, strength, shares)
         change = float(np.abs(found - shares).max())
         shares = found
         if change <= SETTLED:
             break
+    return shares
+
+
+def _step(mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: float, shares: FloatArray) -> FloatArray:
+    """w_c ← ( Σ_s n_s w_c M(s|c) / Σ w M(s|·)  +  a q_c ) / ( Σ n + a ), row by row."""
+    chance = shares @ mixed
+    # Where q is zero for every cell that sends a symbol, its reports cannot be explained; they are left out.
+    weight = np.divide(counts, chance, out=np.zeros_like(chance), where=chance > 0)
+    found = shares * (weight @ mixed.T) + strength * q
+    total = found.sum(axis=-1, keepdims=True)
+    # Without strength and without a report that can be explained, there is nothing to learn from.
+    return np.asarray(np.divide(found, total, out=shares.copy(), where=total > 0))
+
+
+def _settle(mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: float) -> FloatArray:
+    """Steps to the maximum, extrapolated (SQUAREM of Varadhan and Roland, 2008: a tenth of the steps, or fewer).
+
+    Two steps w → w' → w'' have the differences r = w' - w and v = (w'' - w') - r. With α = max(1, |r| / |v|) the leap
+    goes to w + 2 α r + α² v, which is w'' for α = 1; a step from there repairs it. A leap that would lower what is
+    maximised is not taken, so that, as with plain steps, it never falls.
+    """
+
+    def worth(shares: FloatArray) -> float:
+        chance = shares @ mixed
+        known = (counts > 0) & (chance > 0)
+        there = (q > 0) & (shares > 0)
+        return float(counts[known] @ np.log(chance[known]) + strength * (q[there] @ np.log(shares[there])))
+
+    shares = q
+    for _ in range(LEAPS):
+        once = _step(mixed, counts, q, strength, shares)
+        twice = _step(mixed, counts, q, strength, once)
+        r = once - shares
+        v = twice - once - r
+        if np.abs(r).max() <= SETTLED or not v.any():
+            return twice
+        alpha = max(1.0, float(np.linalg.norm(r) / np.linalg.norm(v)))
+        # A leap may miss the simplex; no cell that has a share may lose it for good.
+        leap = np.maximum(shares + 2 * alpha * r + alpha**2 * v, LEAST_SHARE * (twice > 0))
+        leap /= leap.sum()
+        shares = _step(mixed, counts, q, strength, leap) if worth(leap) >= worth(twice) else twice
     return shares
