@@ -23,6 +23,7 @@ from benchmarks.growth import growth, told
 from benchmarks.limits import campaigns, large_areas
 from benchmarks.line import Line
 from benchmarks.plots import plot_estimates, plot_growth
+from benchmarks.profiling import profiling
 from benchmarks.service import service
 from benchmarks.solving import against_qif, against_the_paper, against_the_reduced_program
 
@@ -36,7 +37,7 @@ PARTS: dict[str, Callable[[], Iterable[Line]]] = {
     "reduced": against_the_reduced_program,
     "qif": against_qif,
     "paper": against_the_paper,
-    # profiling of traces (benchmarks/profiling.py) joins here, with a worker in benchmarks/peers for scikit-mobility
+    "profiling": profiling,
 }
 """What is measured, in this order; each gives the lines it adds to the table."""
 

@@ -228,9 +228,8 @@ def in_turn(kind: str, load: Load) -> Iterator[Line | int]:
         note=f"{CYCLES} blocks each in turn, ratios {min(share):.2f}-{max(share):.2f}; seats {each['seats']}; "
         "the devices share two cores with the server and its database",
         figures={"rates": rates, "ratios": share},
-        why="devices, server and database are three processes on two cores; the empty endpoint needs only two of them"
-        if kind == "PostgreSQL"
-        else "",
+        why="a report is on the disk before its receipt, the empty endpoint writes nothing; and devices, server and "
+        "database share two cores",
     )
     yield Line(
         f"{what}: p99 of a report to its median",

@@ -83,7 +83,8 @@ def run(
 ) -> None:
     """Simulate a campaign over millions, who lie in a table.
 
-    Memory does not grow with them. Everyone draws from a certified policy, in rounds; what is selected is tested on later periods.
+    Memory does not grow with them. Everyone draws from a certified policy, in rounds; who is selected is tested on
+    later periods.
     """
     started = perf_counter()
     require_batch()
