@@ -167,7 +167,7 @@ def test_a_demo_that_stays_shows_its_finished_campaign_in_the_console_until_told
             view = operator.view("demo")
             assert view.state == "finished"
             assert len(view.rounds) == 6
-            assert len(operator.selection_csv("demo").splitlines()) > 5
+            assert len(operator.selection_csv("demo").splitlines()) > 1
         demo.send_signal(told)
         assert demo.stdout.read() == ""
     assert demo.wait(60) == 0

@@ -12,7 +12,7 @@ import pytest
 from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.errors import FileFormatError
 from crowdveil.profile.batch import LAYOUT, Choice, Engine, Job, Layout, Span, find_inputs, run, save_fixes
-from crowdveil.traces import read_cabspotting, read_foursquare, synthetic_blocks
+from crowdveil.traces import City, Habits, read_cabspotting, read_foursquare
 from tests.profile.batch.batches import HEADING, NOON, SQUARES, write_csv, write_parquet
 from tests.profile.batch.odd_rows import odd_rows
 from tests.spark.sides import agree, say, scratch
@@ -111,7 +111,7 @@ def _made(folder: Path) -> Path:
 def test_fifty_million_fixes(tmp_path: Path, spark: Engine, duck: Engine) -> None:
     area = Grid.from_bounds(47.93, 10.90, 48.07, 11.10)
     with scratch(tmp_path / "large") as folder:
-        rows = save_fixes(synthetic_blocks(6, users=200_000, weeks=45), folder / "t.parquet")
+        rows = save_fixes(City(6, 200_000, Habits(45)), folder / "t.parquet")
         say(f"50 million: {rows:,} synthetic fixes, {(folder / 't.parquet').stat().st_size / 1e9:.2f} GB")
         assert rows > 50_000_000
         asked = job(folder / "t.parquet", area, span=Span(start=date(2024, 1, 1), count=45, train=40))

@@ -10,6 +10,7 @@ from pathlib import Path
 import ibis
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from crowdveil.area import Grid
@@ -49,8 +50,12 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def crowd(town: Town, rows: pa.Table, engine: Engine) -> LargeCrowd:
-    return LargeCrowd(engine, ibis.memtable(rows), town.area, town.targets, 2, np.log(4), rounds=3, seed=SEED)
+def crowd(town: Town, rows: pa.Table, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> LargeCrowd:
+    path = tmp_path_factory.mktemp("people") / "people.parquet"
+    pq.write_table(rows, path)
+    return LargeCrowd(
+        engine, engine.read_parquet([str(path)]), town.area, town.targets, 2, np.log(4), rounds=3, seed=SEED
+    )
 
 
 def test_a_block_is_the_same_alone_and_among_others(town: Town) -> None:

@@ -114,11 +114,22 @@ def fixes(table: Expression, layout: Layout, span_s: tuple[int, int] = (0, gathe
         (rows.utc_s.isnull(), gather.UNREADABLE_TIME),
         ((rows.utc_s < 0) | (rows.utc_s >= gather.LATEST_S), gather.TIME_RANGE),
         (rows.offset_s.isnull() | (rows.offset_s.abs() > gather.MAX_OFFSET_S), gather.UNREADABLE_OFFSET),
-        (rows.latitude.isnull() | rows.longitude.isnull(), gather.UNREADABLE_POSITION),
+        (_unreadable(rows.latitude) | _unreadable(rows.longitude), gather.UNREADABLE_POSITION),
         (rows.latitude.abs() > 90, gather.LATITUDE_RANGE),
         (rows.longitude.abs() > 180, gather.LONGITUDE_RANGE),
         ((rows.latitude == 0) & (rows.longitude == 0), gather.NO_FIX),
     )
+    # most rows have none, and engines then do not look for which it is; NULL anywhere makes this NULL, hence not sound
+    sound = (
+        ~rows.broken
+        & (rows.user != "")
+        & rows.utc_s.between(0, gather.LATEST_S - 1)
+        & rows.offset_s.between(-gather.MAX_OFFSET_S, gather.MAX_OFFSET_S)
+        & rows.latitude.between(-90, 90)
+        & rows.longitude.between(-180, 180)
+        & ((rows.latitude != 0) | (rows.longitude != 0))
+    )
+    fault = sound.ifelse(ibis.null("int8"), fault)
     return rows.select("user", "latitude", "longitude", local_s=rows.utc_s + rows.offset_s, fault=fault)
 
 
@@ -152,14 +163,17 @@ def in_words(fault: Expression) -> Expression:
 
 
 def _number(column: Expression) -> Expression:
-    """A float, or NULL for what is none, or so large that sums of it would mean nothing."""
-    if column.type().is_string():
-        text = column.strip()
-        # what else an engine takes for a number is its own: 1_000, 48.1d, 0x1p3
-        number = text.re_search(NUMBER).ifelse(text.try_cast("float64"), ibis.null("float64"))
-    else:
-        number = column.cast("float64")
-    return (number.isnan() | (number.abs() > gather.LARGEST)).ifelse(ibis.null("float64"), number)
+    """A float, or NULL for what is none."""
+    if not column.type().is_string():
+        return column.cast("float64")
+    text = column.strip()
+    # what else an engine takes for a number is its own: 1_000, 48.1d, 0x1p3
+    return text.re_search(NUMBER).ifelse(text.try_cast("float64"), ibis.null("float64"))
+
+
+def _unreadable(number: Expression) -> Expression:
+    """Whether it is no number, or so large that sums of it would mean nothing."""
+    return number.isnull() | number.isnan() | (number.abs() > gather.LARGEST)
 
 
 def _clock(read: Expression, layout: Layout, span_s: tuple[int, int]) -> tuple[Expression, Expression]:
@@ -192,14 +206,21 @@ def _moment(column: Expression, name: str) -> _Moment:
         seconds = moment.cast("timestamp").epoch_seconds().cast("int64")
         zoned = kind.is_timestamp() and kind.timezone is not None
         return _Moment(seconds, ibis.literal(0, "int64") if zoned else ibis.null("int64"))
+    if kind.is_integer():
+        return _Moment(_unix(column.cast("int64")), ibis.literal(0, "int64"))
     if kind.is_numeric():
         return _Moment(_unix(_number(column)), ibis.literal(0, "int64"))
     raise _wrong_type(name, kind, "text, numbers or timestamps")
 
 
 def _unix(number: Expression) -> Expression:
-    """Whole seconds, of seconds or of milliseconds by their size."""
-    return (number.abs() >= MILLISECONDS_FROM).ifelse(number / 1000, number).floor().cast("int64")
+    """Whole seconds, of seconds or of milliseconds by their size; NULL for what is no time at all."""
+    if number.type().is_integer():
+        most, least_ms = int(gather.LARGEST), int(MILLISECONDS_FROM)
+        milliseconds = number.between(-most, most).ifelse((number // 1000).cast("int64"), ibis.null("int64"))
+        return number.between(1 - least_ms, least_ms - 1).ifelse(number, milliseconds)
+    seconds = (number.abs() >= MILLISECONDS_FROM).ifelse(number / 1000, number)
+    return _unreadable(number).ifelse(ibis.null("int64"), seconds.floor().cast("int64"))
 
 
 def _text_moment(column: Expression) -> _Moment:
