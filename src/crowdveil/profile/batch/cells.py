@@ -25,11 +25,12 @@ from crowdveil.profile.batch.fixes import Expression
 
 
 def with_cells(table: Expression, area: Area, columnwise: Columnwise) -> Expression:
-    """The table with a column `cell`, -1 (`OUTSIDE`) for a fix in none; wants latitude, longitude and fault."""
+    """The table with a column `cell`, -1 (`OUTSIDE`) for a fix in none; wants latitude and longitude."""
     if area.plane is None:
         raise InputError("area", area.kind, "has no latitude and longitude; use a Grid, Hexagons or Towers")
     if not isinstance(area, Grid):
-        return table.mutate(cell=_located(table, area, columnwise))
+        locate = columnwise(f"locate_{area.digest[:16]}", area.locate, ("float64", "float64"), "int64")
+        return table.mutate(cell=locate(table.latitude, table.longitude))
     squares = _with_squares(table, area)
     if area.kept is None:
         return squares.rename(cell="square")
@@ -56,9 +57,3 @@ def _with_squares(table: Expression, grid: Grid) -> Expression:
     inside = places.near & places.column.between(0, grid.columns - 1) & places.row.between(0, grid.rows - 1)
     square = inside.ifelse((places.row * grid.columns + places.column).cast("int64"), OUTSIDE)
     return places.select(*table.columns, square=square.cast("int64"))
-
-
-def _located(table: Expression, area: Area, columnwise: Columnwise) -> Expression:
-    locate = columnwise(f"locate_{area.digest[:16]}", area.locate, ("float64", "float64"), "int64")
-    sound = table.fault.isnull()
-    return locate(sound.ifelse(table.latitude, 0.0), sound.ifelse(table.longitude, 0.0))

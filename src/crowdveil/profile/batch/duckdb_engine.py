@@ -103,9 +103,7 @@ class DuckDbEngine:
     def rows(self, table: Expression) -> list[dict[str, Any]]:
         """Evaluate a small result."""
         with _told():
-            cursor = self._ibis.raw_sql(self._ibis.compile(table))
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            return list(self._ibis.to_pyarrow(table).to_pylist())
 
     def close(self) -> None:
         """Let go of the database."""

@@ -91,7 +91,7 @@ class _Moment(NamedTuple):
 
 
 def fixes(table: Expression, layout: Layout, span_s: tuple[int, int] = (0, gather.LATEST_S)) -> Expression:
-    """Columns user, local_s, latitude, longitude and fault; the others mean nothing where there is a fault.
+    """Columns user, local_s, latitude, longitude and fault; where there is a fault, the place is 0, 0.
 
     `span_s` is the local time that matters: outside of it a zone's changes of clock are not looked at.
     """
@@ -130,7 +130,9 @@ def fixes(table: Expression, layout: Layout, span_s: tuple[int, int] = (0, gathe
         & ((rows.latitude != 0) | (rows.longitude != 0))
     )
     fault = sound.ifelse(ibis.null("int8"), fault)
-    return rows.select("user", "latitude", "longitude", local_s=rows.utc_s + rows.offset_s, fault=fault)
+    # what is not sound may be no number at all, which not every function of an engine takes
+    latitude, longitude = (sound.ifelse(degrees, 0.0) for degrees in (rows.latitude, rows.longitude))
+    return rows.select("user", latitude=latitude, longitude=longitude, local_s=rows.utc_s + rows.offset_s, fault=fault)
 
 
 def check_types(schema: Any, layout: Layout) -> None:
