@@ -18,7 +18,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--upgrade
 
-.PHONY: help demo test web pages browser faults spark java lint study bench docs lock clean
+.PHONY: help demo test web pages browser faults spark java lint study bench scale docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -94,6 +94,10 @@ bench: $(BENCH_READY) ## measure speed and memory side by side with the peers; u
 	@$(BENCH_VENV)/bin/python -m benchmarks.peers
 	@echo "== bench: side by side with the peers"
 	@$(BENCH_VENV)/bin/python -m benchmarks
+
+scale: $(READY) ## a campaign over 0.1, 1 and 10 million synthetic users: seconds and memory; about half an hour
+	@echo "== scale: more and more users, the same memory"
+	@$(BIN)/python -m benchmarks.scale
 
 docs: $(DOCS_READY) ## build the documentation site into site/
 	@echo "== docs: building site/"

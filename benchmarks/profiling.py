@@ -1,37 +1,31 @@
-"""Profiling many fixes beside DuckDB by hand, polars and scikit-mobility; and a file that does not fit into memory."""
+"""Profiling many fixes beside DuckDB by hand, polars and scikit-mobility."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from datetime import date
 from math import cos, radians, sin, sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import duckdb
 import numpy as np
 import polars as pl
 
-from benchmarks.alone import alone, peak_mb
 from benchmarks.cases import Timing
 from benchmarks.line import Line
 from benchmarks.peers.environment import AbsentError, ask
 from crowdveil import Grid
 from crowdveil.area.plane import ECCENTRICITY_SQUARED, SEMI_MAJOR_M
 from crowdveil.profile.batch import LAYOUT, Choice, Found, Job, Span, find_inputs, open_engine, run, save_fixes
-from crowdveil.traces import City, Habits, Visits
+from crowdveil.traces import City, Habits
 
 WEEKS, TRAIN = 45, 40
 USERS, SLOW_USERS = 40_000, 400
 RUNS = 3
 MONDAY = date(2024, 1, 1)
 DELTA = 0.7
-MEMORY_MB, TIMES_LARGER = 200, 10
 
 
 def grid() -> Grid:
@@ -76,7 +70,6 @@ def profiling() -> Iterator[Line]:
             figures={"rows": rows, "theirs": in_polars},
         )
         yield _beside_skmob(folder, rows / timing.median)
-        yield _beyond_memory(folder)
 
 
 def _seconds(way: Callable[[Path, Path], object], fixes: Path, out: Path) -> float:
@@ -102,11 +95,11 @@ def _equal(*found: tuple[int, int, int, float]) -> bool:
 # --- the ways --------------------------------------------------------------------------------------------------
 
 
-def ours(fixes: Path, out: Path, memory: str | None = None) -> Found:
+def ours(fixes: Path, out: Path) -> Found:
     """`crowdveil profile`, without its command line."""
     out.mkdir()
     job = Job(find_inputs([str(fixes)], LAYOUT), LAYOUT, grid(), Span(start=MONDAY, count=WEEKS, train=TRAIN), Choice())
-    engine = open_engine("duckdb", memory=memory, spill=out / ".spill")
+    engine = open_engine("duckdb", spill=out / ".spill")
     try:
         return run(job, engine, out, lambda _step, _share: None)
     finally:
@@ -230,7 +223,7 @@ def _plane() -> dict[str, float]:
     }
 
 
-# --- a peer of its own environment, and a limit ------------------------------------------------------------------
+# --- a peer of its own environment --------------------------------------------------------------------------------
 
 
 def _beside_skmob(folder: Path, fixes_per_s: float) -> Line:
@@ -257,51 +250,3 @@ def _beside_skmob(folder: Path, fixes_per_s: float) -> Line:
         "at the probabilities. Ours reads and writes files, and goes on to places and the prior",
         figures={"fixes": len(few), "ours": mine.median, "theirs": theirs.median},
     )
-
-
-def _beyond_memory(folder: Path) -> Line:
-    """A CSV ten times as large as the memory that DuckDB is given."""
-    large = folder / "large.csv"
-    size = _write_csv(large, TIMES_LARGER * MEMORY_MB * 1_000_000)
-    done = alone("profiling", large, folder / "large-out", f"{MEMORY_MB}MB")
-    return Line(
-        f"profile a CSV of {size / 1e9:.1f} GB with {MEMORY_MB} MB for DuckDB: share of the file held in memory",
-        f"{done['peak_mb']:,.0f} MB at most, {done['seconds']:.1f} s, {done['rows'] / 1e6:.1f} M fixes",
-        "the file itself",
-        done["peak_mb"] * 1e6 / size,
-        0.5,
-        "at most",
-        note="the whole process, Python, Arrow and DuckDB's code included",
-        figures=done | {"bytes": size},
-    )
-
-
-def _write_csv(path: Path, size: int) -> int:
-    """Repeat some fixes, of other users each time, until the file is large enough."""
-    (some,) = City(9, 20_000, Habits(10))
-    with path.open("w", encoding="ascii") as file:
-        file.write("user,time,latitude,longitude,offset_minutes\n")
-        for turn in range(1_000):
-            file.write(_lines(some, turn))
-            if file.tell() >= size:
-                return file.tell()
-    raise AssertionError("fixes take some 50 bytes each")
-
-
-def _lines(some: Visits, turn: int) -> str:
-    rows = zip(some.user.tolist(), some.utc_s.tolist(), some.latitude.tolist(), some.longitude.tolist(), strict=True)
-    return "".join(f"{turn}-{user:06},{time},{lat!r},{lon!r},60\n" for user, time, lat, lon in rows)
-
-
-def main() -> None:
-    """Profile a file in a process of its own, and say how long it took and what it held."""
-    fixes, out, memory = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    shutil.rmtree(out, ignore_errors=True)
-    start = time.perf_counter()
-    found = ours(fixes, out, memory)
-    told: dict[str, Any] = {"seconds": time.perf_counter() - start, "peak_mb": peak_mb(), "rows": found.rows}
-    print(json.dumps(told))
-
-
-if __name__ == "__main__":
-    main()
