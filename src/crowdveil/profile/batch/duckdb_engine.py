@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any
 
 import duckdb
@@ -15,7 +14,7 @@ import ibis
 import pyarrow as pa
 
 from crowdveil.errors import InputError
-from crowdveil.profile.batch.engine import EngineError, Fraction, declared, stepwise
+from crowdveil.profile.batch.engine import EngineError, Fraction, declared, stepwise, watched
 from crowdveil.profile.batch.fixes import Expression
 from crowdveil.traces.gather import WRONG_FIELDS
 
@@ -85,7 +84,7 @@ class DuckDbEngine:
     def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
         """Evaluate an expression into one Parquet file in a new folder."""
         folder.mkdir()
-        with _told(), self._watched(progress), stepwise():
+        with _told(), watched(self._share_done, progress, POLL_S), stepwise():
             self._ibis.to_parquet(table, folder / "part-0.parquet")
 
     def columnwise(
@@ -109,22 +108,8 @@ class DuckDbEngine:
         """Let go of the database."""
         self._ibis.disconnect()
 
-    @contextmanager
-    def _watched(self, progress: Fraction) -> Iterator[None]:
-        """Ask the running query, from another thread, how far it is."""
-        over = Event()
-
-        def watch() -> None:
-            while not over.wait(POLL_S):
-                progress(max(0.0, self._ibis.con.query_progress()) / 100)
-
-        watcher = Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            over.set()
-            watcher.join()
+    def _share_done(self) -> float:
+        return max(0.0, float(self._ibis.con.query_progress())) / 100
 
 
 def _plain(path: str) -> str:

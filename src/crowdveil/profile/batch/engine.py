@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from inspect import Parameter, Signature
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Protocol, TypeAlias
 
 import ibis
@@ -67,6 +68,25 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of everything."""
+
+
+@contextmanager
+def watched(share: Callable[[], float], progress: Fraction, every_s: float) -> Iterator[None]:
+    """While a query runs, ask from another thread how far it is."""
+    over = Event()
+
+    def watch() -> None:
+        with suppress(Exception):  # of an engine that is gone the query itself tells
+            while not over.wait(every_s):
+                progress(share())
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
 
 
 def declared(function: Callable[..., Any], name: str, inputs: Sequence[str]) -> Callable[..., Any]:

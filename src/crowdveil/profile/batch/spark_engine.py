@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from threading import Event, Thread
 from typing import Any
 
 import ibis
@@ -22,7 +21,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
-from crowdveil.profile.batch.engine import EngineError, Fraction, declared, stepwise
+from crowdveil.profile.batch.engine import EngineError, Fraction, declared, stepwise, watched
 from crowdveil.profile.batch.fixes import BROKEN_ROW, Expression
 
 POLL_S = 0.5
@@ -93,7 +92,7 @@ class SparkEngine:
 
     def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
         """Evaluate an expression into Parquet files in a new folder."""
-        with _told(), self._watched(progress), stepwise():
+        with _told(), watched(self._share_done, progress, POLL_S), stepwise():
             self._ibis.to_parquet_dir(table, str(folder))
 
     def columnwise(
@@ -123,26 +122,12 @@ class SparkEngine:
         frame.createOrReplaceTempView(name)
         return self._ibis.table(name)
 
-    @contextmanager
-    def _watched(self, progress: Fraction) -> Iterator[None]:
-        """Count the tasks of the stages that run."""
-        over = Event()
+    def _share_done(self) -> float:
+        """Of the tasks of the stages that run now."""
         tracker = self._session.sparkContext.statusTracker()
-
-        def watch() -> None:
-            while not over.wait(POLL_S):
-                stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-                tasks = sum(stage.numTasks for stage in stages if stage)
-                if tasks:
-                    progress(sum(stage.numCompletedTasks for stage in stages if stage) / tasks)
-
-        watcher = Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            over.set()
-            watcher.join()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        tasks = sum(stage.numTasks for stage in stages if stage)
+        return sum(stage.numCompletedTasks for stage in stages if stage) / tasks if tasks else 0.0
 
 
 @contextmanager
