@@ -24,6 +24,8 @@ REASONS = {
     "LINE SIZE OVER MAXIMUM": "line of more than 2 MB",
 }
 """Of DuckDB's errors; the others are columns too many or too few, or quotes that never end: `WRONG_FIELDS`."""
+CSV_BUFFER = 8 << 20
+"""Each thread holds some; DuckDB's own of 32 MB would not fit beside a group-by where memory is short."""
 MEMORY = re.compile(r"\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
 
 
@@ -65,6 +67,7 @@ class DuckDbEngine:
                 escape='"',
                 ignore_errors=True,
                 store_rejects=True,
+                buffer_size=CSV_BUFFER,
             )
 
     def rejected(self) -> dict[str, int]:

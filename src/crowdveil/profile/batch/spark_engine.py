@@ -5,6 +5,7 @@ A cluster's workers run Python for hexagons, towers and lotteries: they need cro
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -37,6 +38,8 @@ class SparkEngine:
     def __init__(self, master: str, *, memory: str | None = None, spill: Path | None = None) -> None:
         self.name = f"spark ({master})"
         _check_java()
+        # what py4j tells the root logger is printed where nobody listens to it; errors are told by `_told`
+        logging.getLogger().addHandler(logging.NullHandler())
         try:
             from pyspark.sql import SparkSession
         except ImportError:
