@@ -91,7 +91,7 @@ def test_a_file_ten_times_larger_than_the_memory_given_to_duckdb_finishes(tmp_pa
         size = (folder / "t.csv").stat().st_size
         assert size > 10 * MEMORY_MB * 1_000_000
         asked = ["--traces", f"{folder}/t.csv", "--area", f"{folder}/area.json", "--out", f"{folder}/out"]
-        options = ["--memory", f"{MEMORY_MB}MB", "--threads", "2", "--start", "2024-01-01", "--periods", "46"]
+        options = ["--memory", f"{MEMORY_MB}MB", "--start", "2024-01-01", "--periods", "46"]
         started = perf_counter()
         run = [sys.executable, "-m", "crowdveil", "profile", *asked, *options]
         process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,9 @@ REASONS = {
 """Of DuckDB's errors; the others are columns too many or too few, or quotes that never end: `WRONG_FIELDS`."""
 CSV_BUFFER = 8 << 20
 """Each thread holds some; DuckDB's own of 32 MB would not fit beside a group-by where memory is short."""
-MEMORY = re.compile(r"\d+(\.\d+)?\s*(KB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.IGNORECASE)
+BYTES_PER_THREAD = 125_000_000
+"""What a thread wants, by DuckDB's own advice; with less in all, one thread still spills and finishes."""
+MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B", re.IGNORECASE)
 
 
 class DuckDbEngine:
@@ -35,8 +38,9 @@ class DuckDbEngine:
     name = "duckdb"
 
     def __init__(self, *, memory: str | None = None, threads: int | None = None, spill: Path | None = None) -> None:
-        if memory is not None and not MEMORY.fullmatch(memory):
-            raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")
+        if memory is not None:
+            few = max(1, _bytes(memory) // BYTES_PER_THREAD)
+            threads = threads or min(os.cpu_count() or 1, few)
         self._ibis = ibis.duckdb.connect(
             # The order of rows means nothing here, and keeping it takes memory.
             preserve_insertion_order=False,
@@ -115,6 +119,13 @@ class DuckDbEngine:
         return max(0.0, float(self._ibis.con.query_progress())) / 100
 
 
+def _bytes(memory: str) -> int:
+    found = MEMORY.fullmatch(memory)
+    if found is None:
+        raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")
+    return int(float(found[1]) * 1000.0 ** ("KMGT".index(found[2].upper()) + 1))
+
+
 def _plain(path: str) -> str:
     """A name is a pattern to DuckDB; in brackets its special letters stand for themselves."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
@@ -124,5 +135,7 @@ def _plain(path: str) -> str:
 def _told() -> Iterator[None]:
     try:
         yield
+    except duckdb.OutOfMemoryException:
+        raise EngineError("DuckDB ran out of memory: give it more --memory, or fewer --threads") from None
     except duckdb.Error as error:
         raise EngineError(f"DuckDB: {str(error).partition(chr(10))[0][:300]}") from None
