@@ -18,7 +18,7 @@ from tests.spark.sides import compare, say, scratch
 
 AREA = Grid.from_bounds(47.93, 10.90, 48.07, 11.10)
 LONGEST_S = 240
-MEMORY_MB = 150
+MEMORY_MB = 200
 CSV = "user,time,latitude,longitude\n"
 
 
@@ -83,7 +83,7 @@ def test_a_file_ten_times_larger_than_the_memory_given_to_duckdb_finishes(tmp_pa
         rows = 0
         with (folder / "t.csv").open("w") as file:
             file.write(CSV)
-            for visits in City(9, 120_000, Habits(45)):
+            for visits in City(9, 165_000, Habits(45)):
                 names, user = visits.users, visits.user.tolist()
                 columns = (user, visits.utc_s.tolist(), visits.latitude.tolist(), visits.longitude.tolist())
                 file.writelines(f"{names[u]},{t},{lat!r},{lon!r}\n" for u, t, lat, lon in zip(*columns, strict=True))
