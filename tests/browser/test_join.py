@@ -289,8 +289,8 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         page.get_by_text("is spent for good").wait_for()
         page.get_by_role("link", name="Take part").click()
         # A reload in the middle of sending.
+        page.route("**/report", lambda _: None)  # before the network is back: the page sends as soon as it is
         page.context.set_offline(False)
-        page.route("**/report", lambda _: None)
         page.reload()
         page.get_by_role("heading", name="Sending").wait_for()
         screen.shoot("sending")
