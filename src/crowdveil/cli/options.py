@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from crowdveil.area import Area
 from crowdveil.cli.places import cell_at
@@ -12,6 +13,13 @@ from crowdveil.errors import CrowdveilError, InputError
 def missing(option: str, what: str) -> CrowdveilError:
     """An option that has to be given, and what it is for."""
     return CrowdveilError(f"--{option} is missing: {what}")
+
+
+def refuse(options: Mapping[str, object], why: str) -> None:
+    """Options that mean nothing beside the others; None is one that was not given."""
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(name, str(value), f"{why}; leave it out")
 
 
 def read_real(field: str, text: str) -> float:

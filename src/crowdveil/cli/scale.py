@@ -15,8 +15,9 @@ import typer
 
 from crowdveil.cli.console import note, progress_bar, show, show_json, show_rows, steps_bar, working
 from crowdveil.cli.files import load_area, open_folder
-from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole
+from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole, refuse
 from crowdveil.cli.profile import require_batch
+from crowdveil.cli.simulate import read_methods
 from crowdveil.errors import FileFormatError, InputError
 
 if TYPE_CHECKING:
@@ -93,7 +94,13 @@ def run(
 
     if (users is None) == (profiled is None):
         raise missing("users", "name either a number of synthetic --users, or what was --profiled")
-    names = _methods(methods, LARGE_METHODS)
+    if users is not None:
+        refuse({"area": area, "targets": targets}, "has no meaning but with --profiled")
+    else:
+        refuse({"weeks": weeks, "test": test, "delta": delta}, "has no meaning but with --users")
+    names = read_methods(methods, LARGE_METHODS)
+    if not names:
+        raise InputError("methods", methods, f"should be of {', '.join(LARGE_METHODS)}")
     wishes: dict[str, Any] = {
         "epsilon_per_km": read_epsilon(epsilon_per_km),
         "share_wanted": read_real("share", share),
@@ -107,7 +114,6 @@ def run(
         opened = open_engine(engine, memory=memory, spill=spill)
     try:
         if users is not None:
-            _refuse({"area": area, "targets": targets}, "has no meaning but with --profiled")
             people = _synthetic(
                 out,
                 users=read_whole("users", users),
@@ -118,7 +124,6 @@ def run(
                 seed=wishes["seed"],
             )
         else:
-            _refuse({"weeks": weeks, "test": test, "delta": delta}, "has no meaning but with --users")
             people = _profiled(opened, profiled or Path(), area, targets, busiest, wishes["seed"], out)
         table = opened.read_parquet([str(path) for path in people.pop("files")])
         crowd = LargeCrowd(opened, table, **people, **wishes)
@@ -153,20 +158,6 @@ def _simulate(crowd: LargeCrowd, names: tuple[LargeMethod, ...], simulate: Any) 
             report(name, 0.0)
             found.append(simulate(crowd, name, lambda share, name=name: report(name, share)))
     return found
-
-
-def _methods(text: str | None, known: tuple[LargeMethod, ...]) -> tuple[LargeMethod, ...]:
-    named = known if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
-    for name in named:
-        if name not in known:
-            raise InputError("methods", name, f"should be of {', '.join(known)}")
-    return tuple(one for one in known if one in named)
-
-
-def _refuse(options: dict[str, object], why: str) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(name, str(value), f"{why}; leave it out")
 
 
 def _synthetic(

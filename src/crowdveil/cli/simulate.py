@@ -9,7 +9,7 @@ from datetime import date
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -24,7 +24,7 @@ from crowdveil.errors import InputError
 from crowdveil.policy.policy import check_targets
 from crowdveil.study.comparison import HEADER, Comparison, Question, compare, facts, rows, warnings
 from crowdveil.study.own import cut_periods, lay_grid, own_world
-from crowdveil.study.simulation import METHODS, Method
+from crowdveil.study.simulation import METHODS
 from crowdveil.study.worlds import World
 from crowdveil.traces import Visits
 
@@ -37,6 +37,9 @@ Examples:
   crowdveil simulate --data dataset_TSMC2014_NYC.txt.xz --format foursquare
       --area area.json --targets 40.75:-73.98 --epsilon-per-km ln2
 """
+
+
+Named = TypeVar("Named", bound=str)
 
 
 class Period(StrEnum):
@@ -137,7 +140,7 @@ def run(
         rounds=read_whole("rounds", rounds),
         confidence=read_real("confidence", confidence),
         seeds=read_whole("seeds", seeds),
-        methods=_methods(methods),
+        methods=read_methods(methods, METHODS),
     )
     if targets is not None and densest is not None:
         raise InputError("densest", densest, "targets are named already; give either")
@@ -192,14 +195,15 @@ def write_files(out: Path, found: Comparison, told: dict[str, str]) -> list[str]
         return write_comparison(out, found, told, shlex.join(["crowdveil", *sys.argv[1:]]))
 
 
-def _methods(text: str | None) -> tuple[Method, ...]:
+def read_methods(text: str | None, known: tuple[Named, ...]) -> tuple[Named, ...]:
+    """Names of methods, such as none,crowdveil; all that are known where none is given."""
     if text is None:
-        return METHODS
+        return known
     named = [part.strip() for part in text.split(",") if part.strip()]
     for name in named:
-        if name not in METHODS:
-            raise InputError("methods", name, f"should be of {', '.join(METHODS)}")
-    return tuple(method for name in named for method in METHODS if method == name)
+        if name not in known:
+            raise InputError("methods", name, f"should be of {', '.join(known)}")
+    return tuple(method for name in named for method in known if method == name)
 
 
 def read_day(field: str, text: str) -> date:

@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.cli.console import progress_bar, working
-from crowdveil.cli.options import missing
+from crowdveil.cli.options import missing, refuse
 from crowdveil.cli.places import box_of
 from crowdveil.errors import InputError
 from crowdveil.traces import (
@@ -60,20 +60,14 @@ class Source:
         unused: dict[str, object] = {f"{name}_column": column for name, column in self.columns.items()}
         if self.data is None:
             unused |= {"format": self.format and self.format.value, "towers": self.towers, "zone": self.zone}
-            self._refuse(unused, "has no meaning without --data")
+            refuse(unused, "has no meaning without --data")
             return
         if self.kind is not Format.table:
-            self._refuse(unused, "has no meaning but for tables")
+            refuse(unused, "has no meaning but for tables")
         if self.kind is Format.calls and self.towers is None:
             raise missing("towers", "call logs need the positions of the towers")
         if self.kind is not Format.calls:
-            self._refuse({"towers": self.towers}, "has no meaning but for calls")
-
-    @staticmethod
-    def _refuse(options: dict[str, object], why: str) -> None:
-        for name, value in options.items():
-            if value is not None:
-                raise InputError(name, str(value), f"{why}; leave it out")
+            refuse({"towers": self.towers}, "has no meaning but for calls")
 
     @property
     def kind(self) -> Format:

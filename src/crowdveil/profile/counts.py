@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crowdveil.area import OUTSIDE, Area
 from crowdveil.arrays import IntArray, as_array, as_cells, frozen
@@ -99,6 +100,13 @@ class Counts:
         """Row at which each pair of user and cell begins."""
         key = self.user * self.cells + self.cell
         return np.flatnonzero(np.diff(key, prepend=-1)).astype(np.int64)
+
+    def periods_at(self, cells: ArrayLike, part: range) -> IntArray:
+        """For each user the number of periods with a visit to any of some cells."""
+        rows = self.during(part)
+        there = np.isin(rows.cell, cells)
+        once = np.unique(rows.user[there] * len(self.periods) + rows.period[there])
+        return np.bincount(once // len(self.periods), minlength=self.users)
 
     def empty_periods(self, part: range) -> tuple[int, ...]:
         """Periods in which nobody was anywhere: often a gap in the data, not a quiet week."""

@@ -13,14 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crowdveil.area import Area, Grid
-from crowdveil.arrays import IntArray
 from crowdveil.errors import InputError
 from crowdveil.place import NULL, choose_places
 from crowdveil.profile import Counts, Periods, count_visits, poisson
 from crowdveil.profile.batch.engine import Engine
 from crowdveil.profile.batch.fixes import Expression
 from crowdveil.profile.batch.graph import ticket, tickets
-from crowdveil.traces import City
+from crowdveil.traces import City, Visits
 
 SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("ticket", pa.int64())])
 FIRST_DAY = date(2024, 1, 1)
@@ -67,7 +66,7 @@ class Town:
         if not 1 <= densest < len(grid):
             raise InputError("densest", densest, f"should be from 1 to {len(grid) - 1}")
         plain = cls(city, grid, test, delta, (), seed)
-        counts = plain.counts(0).during(plain.train)
+        counts = plain.counts(city.block(0)).during(plain.train)
         busiest = np.argsort(-np.bincount(counts.cell, counts.visits, minlength=len(grid)), kind="stable")
         return cls(city, grid, test, delta, tuple(sorted(busiest[:densest].tolist())), seed)
 
@@ -76,27 +75,18 @@ class Town:
         """All weeks but the last `test`."""
         return range(self.city.habits.weeks - self.test)
 
-    def counts(self, block: int) -> Counts:
+    def counts(self, visits: Visits) -> Counts:
         """What the people of a block did."""
-        return count_visits(self.city.block(block), self.area, Periods(FIRST_DAY, self.city.habits.weeks))
+        return count_visits(visits, self.area, Periods(FIRST_DAY, self.city.habits.weeks))
 
     def people(self, block: int) -> pa.Table:
         """The people of a block, as rows of the table."""
-        counts = self.counts(block)
+        visits = self.city.block(block)
+        counts = self.counts(visits)
         generator = np.random.default_rng([self.seed, block])
         cell = choose_places(poisson(counts, self.train), self.delta, "target-aware", generator, self.targets)
-        first = block * self.city.block_users
-        width = len(str(self.city.users - 1))
-        names = [f"{number:0{width}}" for number in range(first, first + counts.users)]
-        columns = [names, cell, self._hits(counts), [ticket(self.seed, name) for name in names]]
-        return pa.table(columns, schema=SCHEMA)
-
-    def _hits(self, counts: Counts) -> IntArray:
-        rows = counts.during(range(self.train.stop, self.city.habits.weeks))
-        there = np.isin(rows.cell, self.targets)
-        weeks = self.city.habits.weeks
-        once = np.unique(rows.user[there] * weeks + rows.period[there])
-        return np.bincount(once // weeks, minlength=counts.users)
+        hits = counts.periods_at(self.targets, range(self.train.stop, len(counts.periods)))
+        return pa.table([visits.users, cell, hits, [ticket(self.seed, name) for name in visits.users]], schema=SCHEMA)
 
 
 def write_people(town: Town, path: Path, processes: int, progress: Callable[[int, int], None]) -> None:

@@ -98,11 +98,7 @@ class World:
 
     def coverage(self, targets: tuple[int, ...]) -> FloatArray:
         """For each user the share of test periods with a visit to any target."""
-        rows = self.counts.during(self.split.test)
-        there = np.isin(rows.cell, targets)
-        periods = len(self.counts.periods)
-        once = np.unique(rows.user[there] * periods + rows.period[there])
-        return np.bincount(once // periods, minlength=self.counts.users) / len(self.split.test)
+        return self.counts.periods_at(targets, self.split.test) / len(self.split.test)
 
 
 def offsets(name: str) -> int:

@@ -73,8 +73,8 @@ class Span:
     def counting(self) -> Periods:
         """Periods to count in before it is known which of them have visits."""
         start = self.start or (EPOCH if self.days == 1 and not self.weekdays_only else MONDAY)
-        known = self.start is not None and self.count is not None
-        return Periods(start, self.count or LONGEST if known else LONGEST, self.days, self.weekdays_only)
+        count = None if self.start is None else self.count
+        return Periods(start, count or LONGEST, self.days, self.weekdays_only)
 
     def found(self, first: int, last: int) -> Periods:
         """The periods, given the first and last number with a visit."""
