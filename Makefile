@@ -18,7 +18,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--upgrade
 
-.PHONY: help demo test web pages browser faults spark java lint study bench scale docs lock clean
+.PHONY: help demo test web pages browser faults spark java lint lint-python lint-pages study bench scale docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -68,12 +68,17 @@ java:
 		fi; }
 
 lint: $(READY) $(WEB_READY) ## check style and types
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-python lint-pages
+
+lint-python:
 	@echo "== lint: ruff check"
 	@$(BIN)/ruff check .
 	@echo "== lint: ruff format"
 	@$(BIN)/ruff format --check .
 	@echo "== lint: mypy, strict"
 	@$(BIN)/mypy
+
+lint-pages:
 	@echo "== lint: the pages (tsc, svelte-check, eslint)"
 	@cd web && $(WITH_NODE) npm run --silent check
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +23,13 @@ from tests.conformance.terms import exponential_cases, terms_cases, word_cases
 from tests.conformance.traces import trace_cases
 
 SEED = 20_261
+LOT = 500
 
 
 def write_vectors(out: Path, policies: int) -> None:
     """Write all vectors; each kind has a generator of its own, so that one does not change with another."""
     out.mkdir(parents=True, exist_ok=True)
-    _write(out / "policies.jsonl", policy_cases(np.random.default_rng(SEED), policies))
+    _write(out / "policies.jsonl", _policies(policies))
     _write(out / "areas.jsonl", area_cases(np.random.default_rng(SEED + 1)))
     _write(out / "draws.jsonl", draw_cases(np.random.default_rng(SEED + 2)))
     _write(out / "profiles.jsonl", profile_cases(np.random.default_rng(SEED + 3)))
@@ -36,6 +39,18 @@ def write_vectors(out: Path, policies: int) -> None:
     _write(out / "terms.jsonl", terms_cases())
     _write(out / "words.jsonl", word_cases(np.random.default_rng(SEED + 4)))
     _write(out / "exponentials.jsonl", exponential_cases(np.random.default_rng(SEED + 5)))
+
+
+def _policies(count: int) -> Iterator[Any]:
+    """In lots, each with a generator of its own, made by as many processes as there are processors."""
+    lots = [(number, min(LOT, count - number * LOT)) for number in range(-(-count // LOT))]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
+        for lot in processes.map(_lot, *zip(*lots, strict=True)):
+            yield from lot
+
+
+def _lot(number: int, count: int) -> list[Any]:
+    return list(policy_cases(np.random.default_rng([SEED, number]), count))
 
 
 def _write(path: Path, cases: Iterable[Any]) -> None:

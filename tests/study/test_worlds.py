@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from crowdveil.errors import InputError
+from crowdveil.study import worlds
 from crowdveil.study.cases import Case, run_case
 from crowdveil.study.worlds import OFFSETS_M, Source, offsets, open_world
+from crowdveil.traces import Visits, read_cabspotting
 from tests.profile.people import NEW_YORK, needs_new_york
 from tests.study.small import small_world
+from tests.traces.files import real
 
-CABS = NEW_YORK.with_name("cabspotting_5min.csv.xz")
 NEW_YORK_SOURCE = Source("new-york", str(NEW_YORK))
 
 
@@ -94,9 +96,22 @@ def test_new_york_gives_the_first_measurements_again(method: str, first_measured
     assert found == pytest.approx(first_measured, abs=0.025)
 
 
-@pytest.mark.skipif(not CABS.exists(), reason=f"the San Francisco cabs are not at {CABS}")
-def test_san_francisco_has_cabs_on_seventeen_weekdays() -> None:
-    world = open_world(Source("san-francisco", str(CABS)))
+def test_san_francisco_has_the_published_cabs_on_seventeen_weekdays(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Visits] = []
+
+    def read_once(path: str) -> Visits:
+        read.append(read_cabspotting(path))
+        return read[-1]
+
+    monkeypatch.setattr(worlds, "read_cabspotting", read_once)
+    world = open_world(Source("san-francisco", str(real("cabspotting_5min.csv.xz"))))
     assert world.counts.users == 537
     assert (len(world.split.train), len(world.split.test)) == (13, 4)
     assert world.counts.empty_periods(range(17)) == ()
+
+    (visits,) = read
+    assert len(visits) + sum(visits.dropped.values()) == 2_258_536
+    assert len(visits.users) == 537
+    assert set(visits.offset_s.tolist()) == {-7 * 3600}
+    days = np.array([visits.utc_s.min(), visits.utc_s.max()]).astype("datetime64[s]").astype("datetime64[D]")
+    assert [str(day) for day in days] == ["2008-05-17", "2008-06-10"]

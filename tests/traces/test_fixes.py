@@ -6,12 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from crowdveil.errors import FileFormatError
 from crowdveil.traces import read_cabspotting, read_geolife, read_gpx, read_timeline
-from tests.traces.files import real, write
+from tests.traces.files import write
 
 HEADING = ("Geolife trajectory", "WGS 84", "Altitude is in Feet", "Reserved 3", "0,2,255,My Track,0,0,2,8421376", "0")
 POINT = "39.984702,116.318417,0,492,39744.1201851852,2008-10-23,02:53:04"
@@ -54,15 +53,6 @@ def test_cabs_are_read_from_the_published_folder(tmp_path: Path) -> None:
     assert visits.utc_s.tolist() == [1213084659, 1213084687, 1213084687]
     assert set(visits.offset_s.tolist()) == {-7 * 3600}
     assert dict(visits.dropped) == {"wrong number of fields": 1}
-
-
-def test_the_thinned_cabs_are_the_published_537() -> None:
-    visits = read_cabspotting(real("cabspotting_5min.csv.xz"))
-    assert len(visits) + sum(visits.dropped.values()) == 2_258_536
-    assert len(visits.users) == 537
-    assert set(visits.offset_s.tolist()) == {-7 * 3600}
-    days = np.array([visits.utc_s.min(), visits.utc_s.max()]).astype("datetime64[s]").astype("datetime64[D]")
-    assert [str(day) for day in days] == ["2008-05-17", "2008-06-10"]
 
 
 def test_gpx_points_are_read_whatever_the_namespace_and_points_without_time_are_counted(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial import cKDTree
 
 from crowdveil.area.blocks import Blocks
 from crowdveil.area.plane import MAX_RADIUS_M, Plane, shortening
@@ -191,9 +191,9 @@ class Area:
         return float(np.asarray(distance_m)[:, 1].min()) / 1000.0
 
     @cached_property
-    def tree(self) -> cKDTree:
+    def tree(self) -> scipy.spatial.cKDTree:
         """Nearest-cell look-ups in metres of the plane."""
-        return cKDTree(self.xy_m)
+        return scipy.spatial.cKDTree(self.xy_m)
 
     @cached_property
     def blocks(self) -> Blocks:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import Delaunay, QhullError, Voronoi
+import scipy
 
 from crowdveil.area.area import Area
 from crowdveil.area.grid import Grid
@@ -58,7 +58,7 @@ def _voronoi_in_box(xy: FloatArray) -> list[FloatArray]:
             image = centred.copy()
             image[:, axis] = 2 * side * box[axis] - image[:, axis]
             mirrored.append(image)
-    diagram = Voronoi(np.vstack(mirrored))
+    diagram = scipy.spatial.Voronoi(np.vstack(mirrored))
     polygons = []
     for cell in range(len(xy)):
         region = diagram.point_region[cell]
@@ -136,8 +136,8 @@ def _triangles(area: Area) -> IntArray:
     """Delaunay triangles, anticlockwise, proved right in whole numbers: Qhull works in floating point."""
     expected = "cells metres apart in an area of thousands of km: no Voronoi diagram in double precision"
     try:
-        triangles: IntArray = Delaunay(area.xy_m - area.xy_m[0]).simplices.astype(np.int64)
-    except QhullError:
+        triangles: IntArray = scipy.spatial.Delaunay(area.xy_m - area.xy_m[0]).simplices.astype(np.int64)
+    except scipy.spatial.QhullError:
         raise InputError("area", area.kind, expected) from None
     corners = area.xy_m[triangles]
     turn = _cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from crowdveil.area import Area
 from crowdveil.policy.policy import check_epsilon, check_prior, check_targets
@@ -32,6 +32,6 @@ def lemma5_bound(area: Area, prior: ArrayLike | None, targets: ArrayLike, *, eps
         return 0.0
     with np.errstate(divide="ignore"):
         log_prior = np.log(pi)
-    log_reach = logsumexp(epsilon * area.distances_km(cells) + log_prior[cells, None], axis=0)
+    log_reach = scipy.special.logsumexp(epsilon * area.distances_km(cells) + log_prior[cells, None], axis=0)
     outside = np.setdiff1d(np.arange(len(area)), cells)
     return 1 / (1 + float(np.exp(log_prior[outside] - log_reach[outside]).sum()))

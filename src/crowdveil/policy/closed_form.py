@@ -9,8 +9,8 @@ e^D in p and in 1 - p (its log-derivative is 1 on one side of 0 and its compleme
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, as_floats
@@ -48,5 +48,5 @@ def closed_form_for_quota(
         low *= 2
     while excess(high) < 0:
         high *= 2
-    score = brentq(excess, low, high, xtol=1e-14, rtol=1e-15)
+    score = scipy.optimize.brentq(excess, low, high, xtol=1e-14, rtol=1e-15)
     return np.exp(log_chances(float(score) - nearest)[0])

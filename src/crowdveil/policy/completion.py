@@ -28,8 +28,7 @@ no symbol of its own.
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
@@ -105,7 +104,7 @@ def check_informative(area: Area, epsilon_per_km: float, bits: int, null_epsilon
 
 def _classes(direct: FloatArray) -> IntArray:
     """Cells joined by ways of length 0, numbered in the order of their first member."""
-    _, label = connected_components(csr_array(direct == 0.0), directed=False)
+    _, label = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(direct == 0.0), directed=False)
     _, first, row = np.unique(label, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -25,8 +25,8 @@ keep that below 1e-17 a piece. Walls are exact up to rounding; what is left is f
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
 
 from crowdveil.area import Area
 from crowdveil.area.regions import Walls, walls
@@ -85,7 +85,7 @@ def laplace_table(area: Area, epsilon_per_km: float) -> FloatArray:
     wall = walls(area)
     count = len(wall.left)
     index, sign = np.arange(count), np.ones(count)
-    crossing = coo_array(
+    crossing = scipy.sparse.coo_array(
         (np.concatenate([-sign, sign]), (np.tile(index, 2), np.concatenate([wall.left, wall.right]))),
         (count, n),
     ).tocsr()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaincinv
+import scipy
 
 from crowdveil.errors import InputError
 
@@ -23,4 +23,4 @@ def minimum_beta(*, users: int, wanted: int, confidence: float = 0.95) -> float:
         raise InputError("wanted", wanted, f"cannot exceed users = {users}: no β makes that many of them report")
     if not 0 < confidence < 1:
         raise InputError("confidence", confidence, "should lie strictly between 0 and 1")
-    return float(betaincinv(wanted, users - wanted + 1, confidence))
+    return float(scipy.special.betaincinv(wanted, users - wanted + 1, confidence))

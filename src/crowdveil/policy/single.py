@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from crowdveil.arrays import FloatArray
 from crowdveil.policy.closure import LEAST_SCORE, ClosureMap, Pieces
@@ -132,4 +132,4 @@ def _model_root(pieces: Pieces, prior: FloatArray, beta: float, scores: FloatArr
         return 0.0
     if (here < 0) == (there < 0):
         return end
-    return float(brentq(excess, min(0.0, end), max(0.0, end), xtol=1e-17, rtol=1e-15, maxiter=300))
+    return float(scipy.optimize.brentq(excess, min(0.0, end), max(0.0, end), xtol=1e-17, rtol=1e-15, maxiter=300))

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 LEVEL = 0.95
 """Of every interval."""
@@ -68,7 +68,8 @@ def interval(values: Sequence[float], least: float = 0.0, most: float = math.inf
     mean = float(numbers.mean())
     if len(numbers) < 2:
         return mean, mean, mean
-    half = float(stdtrit(len(numbers) - 1, 0.5 + LEVEL / 2)) * float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
+    deviations = float(scipy.special.stdtrit(len(numbers) - 1, 0.5 + LEVEL / 2))
+    half = deviations * float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
     return mean, max(least, mean - half), min(most, mean + half)
 
 
