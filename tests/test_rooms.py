@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -192,3 +194,11 @@ def test_the_checker_sees_nothing_of_the_makers_of_policies() -> None:
         for name in imports(path):
             assert not any(name == f"crowdveil.policy.{maker}" for maker in makers), f"{path} imports {name}"
             assert name not in ("crowdveil", "crowdveil.policy"), f"{path} imports {name}"
+
+
+def test_the_heavy_parts_of_scipy_wait_until_they_are_used() -> None:
+    """They take longer to load than all the rest; a phone or a help text has no use for them."""
+    script = "import sys, crowdveil.cli, crowdveil.client; print([m for m in sys.modules if m.startswith('scipy.')])"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    for part in ("optimize", "sparse", "spatial", "special", "stats"):
+        assert f"'scipy.{part}'" not in loaded

@@ -97,32 +97,18 @@ def test_a_published_format_is_read_first_and_what_it_drops_is_counted(run: Run,
     assert "visits, profile, places kept" in result.stderr
 
 
-HIDDEN = """
+WITHOUT_IBIS = """
 import sys
-class Hide:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == hidden:
-            raise ImportError(name)
-sys.meta_path.insert(0, Hide())
-hidden, sys.argv[1:] = sys.argv[1], sys.argv[2:]
+sys.modules["ibis"] = None
 from crowdveil.cli import main
 main()
 """
 
 
-@pytest.mark.parametrize(
-    ("hidden", "engine", "said"),
-    [
-        ("ibis", "duckdb", "profile needs ibis; run: pip install 'crowdveil[batch]'"),
-        ("nothing", "spark", "engine = 'spark': Spark needs Java, and there is none; install Java 17 or later"),
-    ],
-)
-def test_what_is_not_installed_is_named_with_the_way_to_install_it(
-    area: Path, traces: Path, tmp_path: Path, hidden: str, engine: str, said: str
-) -> None:
-    asked = ["profile", "--traces", str(traces), "--area", str(area), "--out", str(tmp_path / "o"), "--engine", engine]
-    run = [sys.executable, "-c", HIDDEN, hidden, *asked]
-    result = subprocess.run(run, capture_output=True, text=True, env={"PATH": ""}, check=False)
+def test_what_is_not_installed_is_named_with_the_way_to_install_it(area: Path, traces: Path, tmp_path: Path) -> None:
+    asked = ["profile", "--traces", str(traces), "--area", str(area), "--out", str(tmp_path / "o")]
+    run = [sys.executable, "-c", WITHOUT_IBIS, *asked]
+    result = subprocess.run(run, capture_output=True, text=True, check=False)
     assert result.returncode == 2, result.stderr
-    assert result.stderr.startswith(f"crowdveil: {said}")
+    assert result.stderr.startswith("crowdveil: profile needs ibis; run: pip install 'crowdveil[batch]'")
     assert result.stderr.count("\n") == 1

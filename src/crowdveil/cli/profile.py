@@ -138,7 +138,7 @@ def run(
     started = perf_counter()
     if not traces:
         raise missing("traces", "name the files, such as --traces 'fixes/*.parquet'")
-    require_batch()
+    require_batch("profile")
     from crowdveil.profile.batch import PART_BYTES, Choice, Job, Layout, Span, open_engine
     from crowdveil.profile.batch import run as run_job
 
@@ -189,12 +189,12 @@ def run(
     note(f"Done in {perf_counter() - started:.1f} s on {opened.name}.")
 
 
-def require_batch() -> None:
+def require_batch(verb: str) -> None:
     """Say how to get what the verbs over tables of people need, where it is missing."""
     try:
         import ibis  # noqa: F401
     except ImportError:
-        raise CrowdveilError("profile needs ibis; run: pip install 'crowdveil[batch]'") from None
+        raise CrowdveilError(f"{verb} needs ibis; run: pip install 'crowdveil[batch]'") from None
 
 
 def _part_bytes(text: str) -> int:

@@ -88,7 +88,7 @@ def run(
     later periods.
     """
     started = perf_counter()
-    require_batch()
+    require_batch("scale")
     from crowdveil.profile.batch import open_engine
     from crowdveil.study.large import LARGE_METHODS, LargeCrowd, simulate_large
 
