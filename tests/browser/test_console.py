@@ -16,6 +16,7 @@ from tests.browser.conftest import Screen, Server
 from tests.browser.console_crowd import Crowd
 from tests.browser.journeys import DELIVERED, HOME, WORK, Look, add_visits, press, start, visits
 
+pytestmark = pytest.mark.xdist_group("console")  # one browser, one server
 TOKEN = "Operator’s token"
 MOST_LOADED = 150_000
 """Bytes, compressed, until the wizard shows its map; the promise is 250,000, the library of curves comes later."""
@@ -197,12 +198,14 @@ def test_whatever_goes_wrong_is_said_in_words(look: Look, server: Server) -> Non
         # What a moment shows, held still: a page that is loading, and a campaign whose selection is being made.
         page.route("**/v1/operator/campaigns/draft", lambda _: None)
         page.goto("/console#/")
+        page.get_by_role("heading", name="Campaigns").wait_for()
         page.goto("/console#/campaigns/draft")
         page.get_by_text("Loading the campaign").wait_for()
         screen.shoot("loading")
         page.unroute("**/v1/operator/campaigns/draft")
         page.route("**/v1/operator/campaigns/draft", _as_closed)
         page.goto("/console#/")
+        page.get_by_role("heading", name="Campaigns").wait_for()
         page.goto("/console#/campaigns/draft")
         page.get_by_text("The selection is being made").wait_for()
         screen.shoot("closed")

@@ -36,6 +36,7 @@ from tests.browser.journeys import (
     visits,
 )
 
+pytestmark = pytest.mark.xdist_group("join")  # one browser, one server
 FROZEN_MS = 3000
 """Far longer than a busy machine leaves a page waiting, far shorter than reading the file takes."""
 MOST_LOADED = 120_000

@@ -17,7 +17,7 @@ def kill_devices(*options: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks its devices")
 def test_a_device_killed_at_random_points_sends_one_value() -> None:
-    done = kill_devices("--kills", "40")
+    done = kill_devices("--kills", "16")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 failures" in done.stdout
 

@@ -11,7 +11,7 @@ from crowdveil.policy.multi import solve
 from tests.instances import Instance, instances, make_instance
 from tests.reference.linear_programs import literal_lp, reduced_dual_bound
 
-MANY = settings(deadline=None, derandomize=True, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(deadline=None, derandomize=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 
 
 def optimum(instance: Instance) -> float:
