@@ -67,10 +67,10 @@ java:
 			echo "Spark needs Java 17 or later: install the package openjdk-17-jre-headless" >&2; exit 1; \
 		fi; }
 
-lint: $(READY) $(WEB_READY) ## check style and types
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint-python lint-pages
+lint: $(READY) ## check style and types, of Python and of the pages side by side
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint-python lint-pages
 
-lint-python:
+lint-python: $(READY)
 	@echo "== lint: ruff check"
 	@$(BIN)/ruff check .
 	@echo "== lint: ruff format"
@@ -78,7 +78,7 @@ lint-python:
 	@echo "== lint: mypy, strict"
 	@$(BIN)/mypy
 
-lint-pages:
+lint-pages: $(WEB_READY)
 	@echo "== lint: the pages (tsc, svelte-check, eslint)"
 	@cd web && $(WITH_NODE) npm run --silent check
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -44,7 +45,8 @@ def write_vectors(out: Path, policies: int) -> None:
 def _policies(count: int) -> Iterator[Any]:
     """In lots, each with a generator of its own, made by as many processes as there are processors."""
     lots = [(number, min(LOT, count - number * LOT)) for number in range(-(-count // LOT))]
-    with ProcessPoolExecutor(mp_context=get_context("spawn")) as processes:
+    workers = min(len(lots), os.cpu_count() or 1)
+    with ProcessPoolExecutor(workers, get_context("spawn")) as processes:
         for lot in processes.map(_lot, *zip(*lots, strict=True)):
             yield from lot
 
