@@ -31,6 +31,10 @@ class InputError(CrowdveilError):
         self.shown = shown
         self.expected = expected
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, object, str]]:
+        """Errors travel whole between processes."""
+        return type(self), (self.field, self.value, self.expected)
+
 
 class FileFormatError(CrowdveilError):
     """A file that cannot be read as what it claims to be."""

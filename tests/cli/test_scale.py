@@ -72,6 +72,16 @@ def test_what_does_not_fit_is_refused_in_a_line(run: Run, profiled: Path) -> Non
     refused(run("scale", *here, "--methods", "best"), "methods = 'best'")
     refused(run("scale", "--users", "10", "--test", "10", "--out", "scaled"), "test = 10")
     refused(run("scale", *here, "--engine", "hive"), "engine = 'hive'")
+    refused(run("scale", *here, "--methods", ""), "methods", "name one or more")
+    refused(run("scale", *here, "--methods", "none,random,none"), "methods = 'none'", "twice")
+    for share in ("0", "2", "nan", "-0.1"):
+        refused(run("scale", *here, "--share", share), "share = ", "above 0 and at most 1")
+    refused(run("scale", *here, "--rounds", "0"), "rounds = 0")
+    refused(run("scale", *here, "--seed", "-1"), "seed = -1")
+    refused(run("scale", *here, "--epsilon-per-km", "inf"), "epsilon_per_km = inf")
+    refused(run("scale", "--users", "10", "--weeks", "1", "--out", "scaled"), "weeks = 1", "at least 2")
+    refused(run("scale", "--users", "10", "--delta", "nan", "--out", "scaled"), "delta = nan")
+    refused(run("scale", "--users", "10", "--densest", "0", "--out", "scaled"), "densest = 0")
     refused(run("scale", "--profiled", ".", "--area", "area.json", "--out", "scaled"), "summary.json")
     other = Town.over(City(4, 10, Habits(6, latitude=10.0)), test=2, delta=0.5, densest=1, seed=4).area
     other.save("other.json")

@@ -24,7 +24,7 @@ from crowdveil.profile.batch.engine import Engine, open_engine
 from crowdveil.profile.batch.graph import ticket
 from crowdveil.report import draw_by_words, draw_many
 from crowdveil.selection import Reports
-from crowdveil.study.large import LARGE_METHODS, TURN_FROM, LargeCrowd, mixed, simulate_large
+from crowdveil.study.large import LARGE_METHODS, TURN_FROM, LargeCrowd, Terms, mixed, simulate_large
 from crowdveil.study.people import SCHEMA, Town, people_of, write_people
 from crowdveil.traces import City, Habits
 
@@ -53,9 +53,8 @@ def engine() -> Iterator[Engine]:
 def crowd(town: Town, rows: pa.Table, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> LargeCrowd:
     path = tmp_path_factory.mktemp("people") / "people.parquet"
     pq.write_table(rows, path)
-    return LargeCrowd(
-        engine, engine.read_parquet([str(path)]), town.area, town.targets, 2, np.log(4), rounds=3, seed=SEED
-    )
+    terms = Terms(epsilon_per_km=np.log(4), rounds=3, seed=SEED)
+    return LargeCrowd(engine, engine.read_parquet([str(path)]), town.area, town.targets, 2, terms)
 
 
 def test_a_block_is_the_same_alone_and_among_others(town: Town) -> None:

@@ -90,7 +90,8 @@ def run(
     started = perf_counter()
     require_batch("scale")
     from crowdveil.profile.batch import open_engine
-    from crowdveil.study.large import LARGE_METHODS, LargeCrowd, simulate_large
+    from crowdveil.study.large import LARGE_METHODS, LargeCrowd, Terms, simulate_large
+    from crowdveil.study.simulation import check_methods
 
     if (users is None) == (profiled is None):
         raise missing("users", "name either a number of synthetic --users, or what was --profiled")
@@ -99,14 +100,13 @@ def run(
     else:
         refuse({"weeks": weeks, "test": test, "delta": delta}, "has no meaning but with --users")
     names = read_methods(methods, LARGE_METHODS)
-    if not names:
-        raise InputError("methods", methods, f"should be of {', '.join(LARGE_METHODS)}")
-    wishes: dict[str, Any] = {
-        "epsilon_per_km": read_epsilon(epsilon_per_km),
-        "share_wanted": read_real("share", share),
-        "rounds": read_whole("rounds", rounds),
-        "seed": read_whole("seed", seed),
-    }
+    check_methods(names, LARGE_METHODS)
+    terms = Terms(
+        epsilon_per_km=read_epsilon(epsilon_per_km),
+        share=read_real("share", share),
+        rounds=read_whole("rounds", rounds),
+        seed=read_whole("seed", seed),
+    )
     busiest = read_whole("densest", densest or "1")
     open_folder(out)
     spill = out / ".spill"
@@ -121,12 +121,12 @@ def run(
                 test=read_whole("test", test or "2"),
                 delta=read_real("delta", delta or "0.7"),
                 densest=busiest,
-                seed=wishes["seed"],
+                seed=terms.seed,
             )
         else:
-            people = _profiled(opened, profiled or Path(), area, targets, busiest, wishes["seed"], out)
+            people = _profiled(opened, profiled or Path(), area, targets, busiest, terms.seed, out)
         table = opened.read_parquet([str(path) for path in people.pop("files")])
-        crowd = LargeCrowd(opened, table, **people, **wishes)
+        crowd = LargeCrowd(opened, table, **people, terms=terms)
         found = _simulate(crowd, names, simulate_large)
     finally:
         opened.close()
@@ -135,7 +135,7 @@ def run(
         "cells": len(crowd.area),
         "targets": list(crowd.targets),
         "test_periods": crowd.test_periods,
-        **wishes,
+        **asdict(terms),
         "engine": opened.name,
         "methods": [asdict(one) for one in found],
     }

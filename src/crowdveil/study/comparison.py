@@ -18,13 +18,22 @@ from crowdveil.certify import certify
 from crowdveil.errors import InputError
 from crowdveil.place import Rule
 from crowdveil.policy.laplace import planar_laplace
-from crowdveil.policy.policy import check_epsilon, check_targets
+from crowdveil.policy.policy import check_targets
 from crowdveil.policy.tables import MAX_CELLS
 from crowdveil.profile.profile import check_delta
 from crowdveil.selection import Reports
 from crowdveil.study.cases import PLACES_STREAM
 from crowdveil.study.records import Record, interval
-from crowdveil.study.simulation import METHODS, SHARE_WANTED, Crowd, Method, covered, simulate
+from crowdveil.study.simulation import (
+    METHODS,
+    SHARE_WANTED,
+    Crowd,
+    Method,
+    check_methods,
+    check_terms,
+    covered,
+    simulate,
+)
 from crowdveil.study.worlds import PROFILES, World
 from crowdveil.words import exact, in_plain_words, rounded_up_below
 
@@ -53,27 +62,15 @@ class Question:
     methods: tuple[Method, ...] = METHODS
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon_per_km)
+        check_terms(self.epsilon_per_km, self.share, self.rounds, self.confidence)
+        check_methods(self.methods, METHODS)
         check_delta(self.delta)
         if self.profile not in PROFILES:
             raise InputError("profile", self.profile, f"should be one of {', '.join(PROFILES)}")
         if self.rule not in get_args(Rule):
             raise InputError("rule", self.rule, f"should be one of {', '.join(get_args(Rule))}")
-        if not 0 < self.share <= 1:
-            raise InputError("share", self.share, "should be above 0 and at most 1: only who reports is selected")
-        if self.rounds < 1:
-            raise InputError("rounds", self.rounds, "should be at least 1")
-        if not 0 < self.confidence < 1:
-            raise InputError("confidence", self.confidence, "should lie strictly between 0 and 1")
         if not 1 <= self.seeds <= MOST_SEEDS:
             raise InputError("seeds", self.seeds, f"should be from 1 to {MOST_SEEDS:,}")
-        if not self.methods:
-            raise InputError("methods", [], f"name one or more of {', '.join(METHODS)}")
-        for number, method in enumerate(self.methods):
-            if method not in METHODS:
-                raise InputError("methods", method, f"should be of {', '.join(METHODS)}")
-            if method in self.methods[:number]:
-                raise InputError("methods", method, "is named twice")
 
     def check(self, world: World) -> None:
         """Refuse what this world cannot answer."""

@@ -34,7 +34,7 @@ from crowdveil.profile.batch.engine import Engine
 from crowdveil.profile.batch.fixes import Expression
 from crowdveil.report import WordArray, draw_by_words
 from crowdveil.selection import rank_groups
-from crowdveil.study.simulation import SHARE_WANTED, wanted_of
+from crowdveil.study.simulation import SHARE_WANTED, check_terms, wanted_of
 
 LargeMethod = Literal["none", "random", "algorithm-2", "crowdveil"]
 LARGE_METHODS: tuple[LargeMethod, ...] = get_args(LargeMethod)
@@ -43,20 +43,33 @@ TURN_FROM = 1 << 31
 STEP = 0x9E3779B97F4A7C15
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What a campaign asks for, and the seed of all its dice."""
+
+    epsilon_per_km: float
+    share: float = SHARE_WANTED
+    """α as a share of those who report."""
+    rounds: int = 6
+    confidence: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_terms(self.epsilon_per_km, self.share, self.rounds, self.confidence)
+        if self.seed < 0:
+            raise InputError("seed", self.seed, "should not be negative")
+
+
 @dataclass(frozen=True, eq=False)
 class LargeCrowd:
-    """People in an engine's table, and what the campaign wants of them."""
+    """People in an engine's table, and the campaign they are asked to join."""
 
     engine: Engine
     people: Expression
     area: Area
     targets: tuple[int, ...]
     test_periods: int
-    epsilon_per_km: float
-    share_wanted: float = SHARE_WANTED
-    rounds: int = 6
-    confidence: float = 0.95
-    seed: int = 0
+    terms: Terms
 
 
 @dataclass(frozen=True)
@@ -89,7 +102,7 @@ def simulate_large(
     """Run one method once, over everyone in the table."""
     check_targets(crowd.targets, len(crowd.area))
     census = _census(crowd)
-    wanted = wanted_of(census.reporters, crowd.share_wanted)
+    wanted = wanted_of(census.reporters, crowd.terms.share)
     people = crowd.people
     if method == "none":
         selected, hits = _first(crowd, people.filter(people.cell.isin(list(crowd.targets))), wanted)
@@ -144,13 +157,13 @@ def _campaign(
     plan = Plan(
         area=crowd.area,
         targets=crowd.targets,
-        epsilon_per_km=crowd.epsilon_per_km,
+        epsilon_per_km=crowd.terms.epsilon_per_km,
         users=census.users if everyone else census.reporters,
         wanted=wanted,
-        rounds=crowd.rounds,
-        confidence=crowd.confidence,
+        rounds=crowd.terms.rounds,
+        confidence=crowd.terms.confidence,
         way=way,
-        seed=crowd.seed,
+        seed=crowd.terms.seed,
     )
     state = begin(plan)
     played: list[_Played] = []

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import date
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from crowdveil.profile import Counts, Periods, count_visits, poisson
 from crowdveil.profile.batch.engine import Engine
 from crowdveil.profile.batch.fixes import Expression
 from crowdveil.profile.batch.graph import ticket, tickets
+from crowdveil.profile.profile import check_delta
 from crowdveil.traces import City, Visits
 
 SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("ticket", pa.int64())])
@@ -57,6 +59,9 @@ class Town:
     def over(cls, city: City, *, test: int, delta: float, densest: int, seed: int, cell_km: float = 1.0) -> Town:
         """The grid covers the city's radius; targets are the busiest cells of the first block's training weeks."""
         habits = city.habits
+        check_delta(delta)
+        if habits.weeks < 2:
+            raise InputError("weeks", habits.weeks, "should be at least 2: one to learn from, one to test on")
         if not 1 <= test < habits.weeks:
             raise InputError("test", test, f"should leave a week to learn from: 1 to {habits.weeks - 1}")
         north = habits.radius_km / 111.2
@@ -93,7 +98,8 @@ def write_people(town: Town, path: Path, processes: int, progress: Callable[[int
     """Write everyone of a synthetic city; no more than a block per process is in memory, the file grows."""
     blocks = len(town.city)
     half = path.with_name(path.name + ".half")
-    with pq.ParquetWriter(half, SCHEMA) as writer, ProcessPoolExecutor(processes) as pool:
+    fresh = get_context("spawn")  # a process that is forked beside an engine's threads may hang
+    with pq.ParquetWriter(half, SCHEMA) as writer, ProcessPoolExecutor(processes, fresh) as pool:
         # a few at a time: finished blocks that wait to be written would fill the memory
         waiting = [pool.submit(town.people, number) for number in range(min(blocks, 2 * processes))]
         for number in range(blocks):

@@ -18,7 +18,7 @@ draw. Every symbol is drawn by `report.draw_many`, which draws from certified po
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal, get_args
@@ -32,7 +32,7 @@ from crowdveil.certify import Certificate, certify
 from crowdveil.errors import InputError
 from crowdveil.place import NULL
 from crowdveil.policy.laplace import planar_laplace
-from crowdveil.policy.policy import Policy
+from crowdveil.policy.policy import Policy, check_epsilon
 from crowdveil.prior import count_symbols, divergence, target_chances
 from crowdveil.report import draw_many
 from crowdveil.selection import Reports
@@ -101,6 +101,28 @@ class Outcome:
 def wanted_of(reporters: int, share: float = SHARE_WANTED) -> int:
     """α for so many reporters, at least one."""
     return max(1, round(share * reporters))
+
+
+def check_terms(epsilon_per_km: float, share: float, rounds: int, confidence: float) -> None:
+    """Refuse what no campaign can be asked for, before anything is made for it."""
+    check_epsilon(epsilon_per_km)
+    if not 0 < share <= 1:
+        raise InputError("share", share, "should be above 0 and at most 1: only who reports is selected")
+    if rounds < 1:
+        raise InputError("rounds", rounds, "should be at least 1")
+    if not 0 < confidence < 1:
+        raise InputError("confidence", confidence, "should lie strictly between 0 and 1")
+
+
+def check_methods(methods: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse none, unknown ones, and the same twice."""
+    if not methods:
+        raise InputError("methods", [], f"name one or more of {', '.join(known)}")
+    for number, method in enumerate(methods):
+        if method not in known:
+            raise InputError("methods", method, f"should be of {', '.join(known)}")
+        if method in methods[:number]:
+            raise InputError("methods", method, "is named twice")
 
 
 def simulate(crowd: Crowd, method: Method, seed: int) -> Outcome:
