@@ -38,6 +38,11 @@ export function shortPercent(share: number): string {
   return `${Number(value.toPrecision(2))}\u00a0%`;
 }
 
+/** A share as the device's own words have it, such as 30.8%, with the space that it has everywhere on the pages. */
+export function spaced(share: string): string {
+  return share.replace("%", "\u00a0%");
+}
+
 /** Seconds since 1970 as a date and time of this machine. */
 export function when(seconds: number): string {
   return dateTime.format(new Date(seconds * 1000));
