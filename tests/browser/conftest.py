@@ -100,7 +100,7 @@ KEPT = "urls => Promise.all(urls.map((url) => caches.match(url))).then((found) =
 class Screen:
     """A page that is looked at: photographed in both sizes, and searched for what shuts people out.
 
-    That search takes most of the time; it is made in the size in which a page is mostly used, which is a phone's for
+    That search takes half of the time; it is made in the size in which a page is mostly used, which is a phone's for
     participants.
     """
 

@@ -91,7 +91,6 @@ def run(
     require_batch("scale")
     from crowdveil.profile.batch import open_engine
     from crowdveil.study.large import LARGE_METHODS, LargeCrowd, Terms, simulate_large
-    from crowdveil.study.simulation import check_methods
 
     if (users is None) == (profiled is None):
         raise missing("users", "name either a number of synthetic --users, or what was --profiled")
@@ -100,7 +99,6 @@ def run(
     else:
         refuse({"weeks": weeks, "test": test, "delta": delta}, "has no meaning but with --users")
     names = read_methods(methods, LARGE_METHODS)
-    check_methods(names, LARGE_METHODS)
     terms = Terms(
         epsilon_per_km=read_epsilon(epsilon_per_km),
         share=read_real("share", share),

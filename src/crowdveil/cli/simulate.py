@@ -24,7 +24,7 @@ from crowdveil.errors import InputError
 from crowdveil.policy.policy import check_targets
 from crowdveil.study.comparison import HEADER, Comparison, Question, compare, facts, rows, warnings
 from crowdveil.study.own import cut_periods, lay_grid, own_world
-from crowdveil.study.simulation import METHODS
+from crowdveil.study.simulation import METHODS, check_methods
 from crowdveil.study.worlds import World
 from crowdveil.traces import Visits
 
@@ -200,9 +200,7 @@ def read_methods(text: str | None, known: tuple[Named, ...]) -> tuple[Named, ...
     if text is None:
         return known
     named = [part.strip() for part in text.split(",") if part.strip()]
-    for name in named:
-        if name not in known:
-            raise InputError("methods", name, f"should be of {', '.join(known)}")
+    check_methods(named, known)
     return tuple(method for name in named for method in known if method == name)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,8 +13,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
-from crowdveil.errors import InputError
-from crowdveil.profile.batch.engine import EngineError, Fraction, declared, stepwise, watched
+from crowdveil.profile.batch.engine import EngineError, Fraction, declared, size_of, stepwise, watched
 from crowdveil.profile.batch.fixes import Expression
 from crowdveil.traces.gather import WRONG_FIELDS
 
@@ -29,7 +27,6 @@ CSV_BUFFER = 8 << 20
 """Each thread holds some; DuckDB's own of 32 MB would not fit beside a group-by where memory is short."""
 BYTES_PER_THREAD = 125_000_000
 """What a thread wants, by DuckDB's own advice; with less in all, one thread still spills and finishes."""
-MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B", re.IGNORECASE)
 
 
 class DuckDbEngine:
@@ -39,7 +36,7 @@ class DuckDbEngine:
 
     def __init__(self, *, memory: str | None = None, threads: int | None = None, spill: Path | None = None) -> None:
         if memory is not None:
-            few = max(1, _bytes(memory) // BYTES_PER_THREAD)
+            few = max(1, int(size_of(memory, 1000.0)) // BYTES_PER_THREAD)
             threads = threads or min(os.cpu_count() or 1, few)
         self._ibis = ibis.duckdb.connect(
             # The order of rows means nothing here, and keeping it takes memory.
@@ -117,13 +114,6 @@ class DuckDbEngine:
 
     def _share_done(self) -> float:
         return max(0.0, float(self._ibis.con.query_progress())) / 100
-
-
-def _bytes(memory: str) -> int:
-    found = MEMORY.fullmatch(memory)
-    if found is None:
-        raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")
-    return int(float(found[1]) * 1000.0 ** ("KMGT".index(found[2].upper()) + 1))
 
 
 def _plain(path: str) -> str:

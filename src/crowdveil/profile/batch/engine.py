@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from inspect import Parameter, Signature
@@ -20,6 +21,7 @@ Fraction: TypeAlias = Callable[[float], None]
 Columnwise: TypeAlias = Callable[[str, Callable[..., Any], Sequence[str], str], Callable[..., Expression]]
 """(name, a function of numpy columns, their types, its own type) → the same on expressions."""
 
+MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B", re.IGNORECASE)
 MAKERS = "duckdb, spark, or spark://MASTER (HOST:PORT, local[4], yarn)"
 
 
@@ -95,6 +97,14 @@ def declared(function: Callable[..., Any], name: str, inputs: Sequence[str]) -> 
     function.__name__ = name
     function.__signature__ = Signature([Parameter(f"column_{n}", kind) for n in range(len(inputs))])  # type: ignore[attr-defined]
     return function
+
+
+def size_of(memory: str, thousand: float) -> float:
+    """Bytes of a size such as 4GB, for an engine to which a kilobyte is 1000 or 1024 of them."""
+    found = MEMORY.fullmatch(memory)
+    if found is None:
+        raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")
+    return float(found[1]) * thousand ** ("KMGT".index(found[2].upper()) + 1)
 
 
 def open_engine(

@@ -21,8 +21,8 @@ import ibis
 import pandas as pd
 import pyarrow.parquet as pq
 
-from crowdveil.errors import CrowdveilError, FileFormatError, InputError
-from crowdveil.profile.batch.engine import EngineError, Fraction, declared, stepwise, watched
+from crowdveil.errors import CrowdveilError, FileFormatError
+from crowdveil.profile.batch.engine import EngineError, Fraction, declared, size_of, stepwise, watched
 from crowdveil.profile.batch.fixes import BROKEN_ROW, Expression
 
 POLL_S = 0.5
@@ -167,10 +167,7 @@ def _check_java() -> None:
 
 def _java_size(memory: str) -> str:
     """Whole megabytes: Java knows no fractions."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B", memory, re.IGNORECASE)
-    if not found:
-        raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")
-    return f"{max(1, round(float(found[1]) * 1024 ** ('KMGT'.index(found[2].upper()) - 1)))}m"
+    return f"{max(1, round(size_of(memory, 1024.0) / 1024**2))}m"
 
 
 def _in_nanoseconds(paths: Sequence[str]) -> str:
