@@ -636,6 +636,33 @@ def test_the_keyboard_is_enough_and_all_is_well_in_the_dark(look: Look, server: 
         screen.shoot("device")
 
 
+HOLD_FRAMES = """
+    const held = new Map();
+    let last = 0;
+    window.requestAnimationFrame = (draw) => (held.set(++last, draw), last);
+    window.cancelAnimationFrame = (frame) => held.delete(frame);
+    window.drawHeldFrames = () => {
+        const due = [...held.values()];
+        held.clear();
+        due.forEach((draw) => draw(performance.now()));
+        return due.length;
+    };
+"""
+
+
+def test_a_map_that_is_left_before_it_was_drawn_fails_no_script(look: Look, server: Server, mine: Path) -> None:
+    start(server, "left")
+    with look("join") as screen:
+        page = screen.page
+        page.add_init_script(HOLD_FRAMES)
+        page.goto("/join/left")
+        add_visits(page, mine)
+        page.get_by_role("link", name="This device").first.click()
+        page.get_by_role("heading", name="Your limits").wait_for()
+        assert page.locator(".map").count() == 0
+        assert page.evaluate("drawHeldFrames()") > 0, "a frame was still to come"
+
+
 def test_little_is_loaded_before_a_participant_can_begin(look: Look, server: Server) -> None:
     start(server, "small")
     with look("join") as screen:
