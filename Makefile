@@ -14,11 +14,13 @@ BENCH_VENV := .bench-venv
 BENCH_READY := $(BENCH_VENV)/.ready-$(shell cat requirements-bench.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 SPARK_VENV := .spark-venv
 SPARK_READY := $(SPARK_VENV)/.ready-$(shell cat requirements-spark.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# What is never imported need not be compiled, and what is compiled once need not be by every process of the tests.
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
+unexport PYTHONDONTWRITEBYTECODE
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	--upgrade
 
-.PHONY: help demo test web pages browser faults spark java lint lint-python lint-pages study bench scale docs lock clean
+.PHONY: help demo test long web pages browser faults spark java lint lint-python lint-pages study bench scale docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -28,12 +30,16 @@ demo: web ## run a private campaign over a synthetic city, in demo/; STAY=1 leav
 	@echo "== demo: a campaign over a synthetic city, written to demo/"
 	@$(BIN)/crowdveil demo --out demo $(if $(STAY),--stay)
 
-test: lint web browser ## check style and types, then run every test, those in a browser too; screenshots in screens/
+test: lint web browser ## check style and types, then run the tests, those in a browser too; screenshots in screens/
 	@echo "== test: vitest, and conformance of the browser's device with this one"
 	@$(BIN)/python -m tests.conformance.vectors --out web/vectors
 	@cd web && $(WITH_NODE) npm test --silent
 	@echo "== test: pytest"
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -m "not long"
+
+long: $(READY) ## the longer tests: kills, whole studies, real traces, chance; about three minutes
+	@echo "== long: pytest, what make test leaves out"
+	@$(BIN)/python -m pytest -m long --durations=12
 
 faults: $(READY) ## kill, starve and fuzz the server and its devices, on both databases; about 25 minutes
 	@echo "== faults: what is promised, where, trials and failures"

@@ -384,6 +384,7 @@ def test_who_sends_null_is_never_chosen() -> None:
 # --- what it is for -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_with_a_known_prior_the_share_of_the_selected_at_a_target_is_the_policys_value() -> None:
     prior = people_around(TOWN, 6)
     campaigns, users, wanted = 170, 1200, 96
@@ -419,6 +420,7 @@ def covered(plan: Plan, prior: FloatArray, seed: int) -> float:
     return float(sum(chances[number][symbol] for number, symbol in sent)) / plan.wanted
 
 
+@pytest.mark.long
 def test_where_one_target_is_crowded_and_three_deserted_ours_covers_more_than_the_printed_algorithm() -> None:
     """240 users, 3 rounds, 12 wanted, ε = ln 2 per km, nothing known before: 57 % against 52 %, by 0.045 ± 0.009.
 

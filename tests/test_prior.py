@@ -221,6 +221,7 @@ def test_many_reports_of_a_rough_town_are_followed_to_the_maximum() -> None:
     assert far < 0.8 * farther
 
 
+@pytest.mark.long
 def test_very_many_reports_come_near_the_truth_and_the_nearer_the_more_each_may_say() -> None:
     true = people_around(TOWN, 4)
     found = {}
@@ -232,6 +233,7 @@ def test_very_many_reports_come_near_the_truth_and_the_nearer_the_more_each_may_
     assert found[log(64)] < 0.005
 
 
+@pytest.mark.long
 def test_fifty_reports_a_round_teach_more_than_algorithm_2_learns_from_them() -> None:
     ours, printed, start = [], [], []
     for seed in range(4):
@@ -250,6 +252,7 @@ def test_fifty_reports_a_round_teach_more_than_algorithm_2_learns_from_them() ->
     assert np.mean(ours) < 0.6 * np.mean(start)
 
 
+@pytest.mark.long
 def test_choosing_by_held_out_reports_beats_the_maximum_of_the_likelihood() -> None:
     """Fifty reports a round are overfitted without smoothing."""
     plain, chosen = [], []
@@ -262,6 +265,7 @@ def test_choosing_by_held_out_reports_beats_the_maximum_of_the_likelihood() -> N
     assert np.mean(chosen) < 0.8 * np.mean(plain)
 
 
+@pytest.mark.long
 def test_informative_columns_teach_more_than_equal_ones() -> None:
     mean = {}
     for completion in ("equal", "informative"):

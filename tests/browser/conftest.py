@@ -28,6 +28,13 @@ PATIENCE_MS = 60_000
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 GRAVE = ("serious", "critical")
+WITHOUT = (
+    # What Playwright turns off and tests of pages rely on; an option of our own replaces its whole list.
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "PaintHolding"),
+    *("HttpsFirstBalancedModeAutoEnable", "MediaRouter", "OptimizationHints", "ThirdPartyStoragePartitioning"),
+    # Suggestions below an address bar that nobody sees: a second of computing for every window.
+    *("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup"),
+)
 
 
 @dataclass
@@ -84,7 +91,13 @@ def browser() -> Iterator[Any]:
         pytest.fail("there is no Chromium; `make browser` installs it")
     with sync_playwright() as driver:
         made = driver.chromium.launch(
-            executable_path=found, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+            executable_path=found,
+            args=[
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                f"--disable-features={','.join(WITHOUT)}",
+            ],
         )
         yield made
         made.close()

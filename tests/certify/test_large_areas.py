@@ -104,6 +104,7 @@ print(certificate.ok, certificate.smallest_epsilon_per_km, certificate.pairs_ope
 """
 
 
+@pytest.mark.long
 def test_100000_cells_are_certified_within_a_gigabyte_and_without_looking_at_all_pairs() -> None:
     done = subprocess.run([sys.executable, "-c", BIG], capture_output=True, text=True, check=True)
     ok, least, opened, megabytes = done.stdout.split()

@@ -47,7 +47,7 @@ def verdict(area: Area, hit: list[int], cell: int, weight: int, epsilon: float) 
     return certify(two_symbols(area, mutant, epsilon)).ok
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, PARTS))])
 def test_10000_mutants_one_unit_past_the_bound_are_refused_and_1000_at_the_bound_accepted(part: int) -> None:
     rng = np.random.default_rng(part)
     for trial in range(POLICIES):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from typer import testing
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from crowdveil.area import Grid
@@ -14,6 +17,14 @@ from crowdveil.cli.local_server import LocalServer, local_server
 from tests.cli.helpers import PLAN, Make, Run, campaign_name
 
 SMALL = "40.70,-74.00,40.74,-73.95"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_are_read_once() -> Iterator[None]:
+    """Typer reads the signatures of all verbs whenever it is called, which takes longer than most of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(testing, "_get_command", cache(get_command))
+        yield
 
 
 @pytest.fixture

@@ -164,6 +164,7 @@ def test_the_demo_prints_the_records_it_writes(shown: tuple[Path, str]) -> None:
         assert 0 < found[method]["extra"]["private_from_epsilon_per_km"] <= found[method]["epsilon_per_km"]
 
 
+@pytest.mark.long
 def test_no_obfuscation_covers_most_and_random_users_least() -> None:
     """Measured: 77 % without obfuscation, 58 % crowdveil, 52 % Laplace, 28 % random; half of each distance is asked."""
     world = demo_world(5)

@@ -15,6 +15,7 @@ def kill_devices(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks its devices")
 def test_a_device_killed_at_random_points_sends_one_value() -> None:
     done = kill_devices("--kills", "16")
@@ -22,6 +23,7 @@ def test_a_device_killed_at_random_points_sends_one_value() -> None:
     assert "0 failures" in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks its devices")
 def test_the_same_kills_find_a_device_that_sends_before_it_stores() -> None:
     done = kill_devices("--kills", "20", "--forgetful")

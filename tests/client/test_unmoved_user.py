@@ -6,6 +6,7 @@ from math import log
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import crowdveil as cv
 from crowdveil.arrays import FloatArray
@@ -52,6 +53,7 @@ def found_after(campaigns: tuple[int, ...]) -> dict[int, float]:
     return found
 
 
+@pytest.mark.long
 def test_the_ledger_keeps_an_unmoved_user_hidden_where_redrawing_would_not(tmp_path: Path) -> None:
     """20 x 20 km, ε = ln 4 per km: found 9.1 % of the time after one report, 86.1 % after 52, 16.1 % with the ledger.
 

@@ -46,11 +46,13 @@ def postgresql() -> Iterator[PostgreSQL]:
 # --- servers, for real ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_killed_server_loses_nothing_that_it_acknowledged(nursery: Nursery, postgresql: PostgreSQL) -> None:
     line = server_kills.run(SQLITE, postgresql, nursery, kills=2, cold_kills=0, seed=1, campaigns=["noise"])
     assert line.failures == []
 
 
+@pytest.mark.long
 def test_a_server_that_acknowledges_before_it_stores_is_convicted(nursery: Nursery, postgresql: PostgreSQL) -> None:
     def convicted(seed: int) -> bool:
         line = server_kills.run(
@@ -68,6 +70,7 @@ def test_a_server_that_acknowledges_before_it_stores_is_convicted(nursery: Nurse
     assert any(convicted(seed) for seed in range(1, 7))  # a kill may fall where nothing was just acknowledged
 
 
+@pytest.mark.long
 def test_a_server_that_logs_addresses_and_secrets_is_convicted(nursery: Nursery, postgresql: PostgreSQL) -> None:
     once, nothing = lossy_network.run(SQLITE, postgresql, nursery, devices=10, seed=1, variant="talkative")
     assert once.failures == []
@@ -77,6 +80,7 @@ def test_a_server_that_logs_addresses_and_secrets_is_convicted(nursery: Nursery,
     assert "log: holds a secret in plain text" in found
 
 
+@pytest.mark.long
 def test_a_server_says_503_while_there_is_no_room_and_recovers(nursery: Nursery, postgresql: PostgreSQL) -> None:
     line = disk_trouble.one(disk_trouble.LIMIT, SQLITE, nursery, postgresql, 1)
     assert line.failures == []

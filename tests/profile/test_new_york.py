@@ -13,7 +13,7 @@ from crowdveil.place import NULL, choose_places
 from crowdveil.profile import choose_half_life, frequency, poisson, recency, roc
 from tests.profile.people import needs_new_york, new_york_counts, new_york_visits
 
-pytestmark = needs_new_york
+pytestmark = [pytest.mark.long, needs_new_york]
 TRAIN, TEST = range(40), range(40, 45)
 OFFSETS_M = [(0, 0), (250, 0), (500, 500), (-238, -63)]
 

@@ -70,6 +70,7 @@ def test_every_symbol_comes_from_a_certified_policy(monkeypatch: pytest.MonkeyPa
     simulation._laplace_policy.cache_clear()
 
 
+@pytest.mark.long
 def test_ours_finds_far_more_people_at_the_target_than_chance() -> None:
     share = {
         method: np.mean([np.isin(places()[simulate(crowd(), method, s).selected], DENSE).mean() for s in range(30)])

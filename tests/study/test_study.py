@@ -21,7 +21,7 @@ from crowdveil.study.study import Study, run_study
 from crowdveil.study.worlds import Source
 from tests.study.small import small_world
 
-pytestmark = pytest.mark.xdist_group("study")  # what all look at is made once
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("study")]  # what all look at is made once
 PAPERS = ["two-targets", "epsilons", "deltas", "many-targets", "divergences", "runtimes", "rocs"]
 FIGURES = [*PAPERS, "densest", "attackers", "several-uploads"]
 SMALL = replace(QUICK, seeds=2, draws=1, densest_seeds=1, divergence_seeds=2, group_counts=(1, 2), repeats=1)

@@ -70,6 +70,7 @@ def test_what_is_missing_is_named() -> None:
         open_world(Source("tower-city", "calls.csv"))
 
 
+@pytest.mark.long
 @needs_new_york
 def test_new_york_is_cut_as_the_first_measurements_cut_it() -> None:
     world = open_world(NEW_YORK_SOURCE)
@@ -78,6 +79,7 @@ def test_new_york_is_cut_as_the_first_measurements_cut_it() -> None:
     assert world.half_life.validation.stop <= world.split.train.stop
 
 
+@pytest.mark.long
 @needs_new_york
 def test_the_grid_can_be_shifted() -> None:
     worlds = [open_world(NEW_YORK_SOURCE, offset) for offset in range(len(OFFSETS_M))]
@@ -85,6 +87,7 @@ def test_the_grid_can_be_shifted() -> None:
     assert {world.half_life.half_life_periods for world in worlds} == {4}
 
 
+@pytest.mark.long
 @needs_new_york
 @pytest.mark.parametrize(("method", "first_measured"), [("none", 0.32), ("algorithm-1", 0.215), ("laplace", 0.17)])
 def test_new_york_gives_the_first_measurements_again(method: str, first_measured: float) -> None:
@@ -96,6 +99,7 @@ def test_new_york_gives_the_first_measurements_again(method: str, first_measured
     assert found == pytest.approx(first_measured, abs=0.025)
 
 
+@pytest.mark.long
 def test_san_francisco_has_the_published_cabs_on_seventeen_weekdays(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Visits] = []
 

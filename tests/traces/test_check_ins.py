@@ -110,6 +110,7 @@ def test_a_zone_replaces_the_offsets_of_visitors_phones(tmp_path: Path) -> None:
             read_foursquare(path, zone=wrong)
 
 
+@pytest.mark.long
 def test_new_york_has_the_published_rows_and_users() -> None:
     calls: list[tuple[int, int]] = []
     path = real("dataset_TSMC2014_NYC.txt.xz")

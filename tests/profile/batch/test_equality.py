@@ -219,6 +219,7 @@ def sure(area: Area) -> list[tuple[str, str, float, float]]:
     return [("sure", f"2024-07-{day}T06:00:00Z", float(latitude[2]), float(longitude[2])) for day in ("04", "12")]
 
 
+@pytest.mark.long
 @needs_new_york
 @pytest.mark.parametrize("kind", ["squares", "some squares", "hexagons", "towers"])
 def test_new_york(tmp_path: Path, duck: Engine, kind: str) -> None:
