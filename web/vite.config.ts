@@ -20,7 +20,8 @@ export default defineConfig({
     modulePreload: false,
     // An inlined file would need a looser content security policy.
     assetsInlineLimit: 0,
-    rolldownOptions: { input: pages.map((name) => folder + name) },
+    // On a busy machine the bundler would remark how long it took.
+    rolldownOptions: { input: pages.map((name) => folder + name), checks: { bundlerTimings: false } },
   },
   worker: { format: "es" },
   test: { include: ["tests/**/*.test.ts"], testTimeout: 60_000 },

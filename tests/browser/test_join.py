@@ -663,6 +663,24 @@ def test_a_map_that_is_left_before_it_was_drawn_fails_no_script(look: Look, serv
         assert page.evaluate("drawHeldFrames()") > 0, "a frame was still to come"
 
 
+LEAVE_WHILE_ZOOMING = """async () => {
+    document.querySelector(".leaflet-control-zoom-in").click();
+    while (!document.querySelector(".leaflet-zoom-anim")) await new Promise(requestAnimationFrame);
+    [...document.querySelectorAll("a")].find((link) => link.textContent.includes("This device")).click();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+}"""
+
+
+def test_a_map_that_is_left_while_it_zooms_fails_no_script(look: Look, server: Server, mine: Path) -> None:
+    start(server, "zoomed")
+    with look("join") as screen:
+        page = screen.page
+        page.goto("/join/zoomed")
+        add_visits(page, mine)
+        page.evaluate(LEAVE_WHILE_ZOOMING)
+        assert page.locator(".map").count() == 0
+
+
 def test_little_is_loaded_before_a_participant_can_begin(look: Look, server: Server) -> None:
     start(server, "small")
     with look("join") as screen:
