@@ -33,6 +33,37 @@ RECORDS = {
     ],
     "more": {"locations": [{"latitudeE7": 1}]},
 }
+MONTH = {
+    "timelineObjects": [
+        {
+            "placeVisit": {
+                "location": {"latitudeE7": 481000000, "longitudeE7": 115000000, "name": "Home"},
+                "duration": {"startTimestamp": "2021-03-04T08:00:00.123Z", "endTimestamp": "2021-03-04T09:00:00Z"},
+                "childVisits": [{"location": {"latitudeE7": 1, "longitudeE7": 1}}],
+            }
+        },
+        {
+            "activitySegment": {
+                "startLocation": {"latitudeE7": 481000000, "longitudeE7": 115000000},
+                "endLocation": {"latitudeE7": 482000000, "longitudeE7": 116000000},
+                "duration": {"startTimestampMs": "1614848400000", "endTimestampMs": "1614852000000"},
+                "waypointPath": {"waypoints": [{"latE7": 481000000, "lngE7": 115000000}]},
+                "simplifiedRawPath": {
+                    "points": [
+                        {"latE7": 481500000, "lngE7": 115500000, "timestampMs": "1614850000000"},
+                        {"latE7": 481600000, "lngE7": 115600000, "timestamp": "2021-03-04T09:40:00Z"},
+                        {"latE7": 481600000, "lngE7": 115600000},
+                        7,
+                    ]
+                },
+            }
+        },
+        {"placeVisit": {"duration": {"startTimestamp": "2021-03-04T08:00:00Z"}}},
+        {"placeVisit": 7, "activitySegment": None},
+        {"else": {}},
+        "text",
+    ]
+}
 SEGMENTS = [
     {
         "startTime": "2024-03-30T23:30:00.000+01:00",
@@ -103,6 +134,7 @@ def trace_cases(out: Path) -> Iterator[Case]:
             read_timeline,
         ),
         ("iphone.json", json.dumps(SEGMENTS), read_timeline),
+        ("2021_MARCH.json", json.dumps(MONTH), read_timeline),
         ("nothing.json", '{"locations": []}', read_timeline),
         ("cut.json", json.dumps(RECORDS)[:-40], read_timeline),
         ("track.gpx", GPX, read_gpx),

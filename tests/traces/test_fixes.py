@@ -124,6 +124,21 @@ def test_timelines_written_by_android_phones_are_read_and_what_they_repeat_count
     assert dict(visits.dropped) == {"exact duplicate": 1, "unreadable position": 1}
 
 
+def test_stays_journeys_and_paths_of_a_monthly_timeline_are_read(tmp_path: Path) -> None:
+    home, work = ({"latitudeE7": north, "longitudeE7": 115000000} for north in (481000000, 482000000))
+    day = {"startTimestamp": "2021-03-04T08:00:00Z", "endTimestamp": "2021-03-04T09:00:00Z"}
+    path = {"points": [{"latE7": 481500000, "lngE7": 115000000, "timestampMs": "1614846600000"}]}
+    objects = [
+        {"placeVisit": {"location": home, "duration": day}},
+        {"activitySegment": {"startLocation": home, "endLocation": work, "duration": day, "simplifiedRawPath": path}},
+        {"placeVisit": {"duration": day}},
+    ]
+    visits = read_timeline(timeline(tmp_path / "2021_MARCH.json", {"timelineObjects": objects}))
+    assert visits.latitude.tolist() == [48.1, 48.15, 48.2]
+    assert visits.utc_s.tolist() == [1_614_844_800, 1_614_846_600, 1_614_848_400]
+    assert visits.dropped == {"exact duplicate": 1, "unreadable position": 1}
+
+
 def test_timelines_written_by_iphones_are_read(tmp_path: Path) -> None:
     start = "2024-07-04T10:00:00.000+02:00"
     data = [

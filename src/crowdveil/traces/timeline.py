@@ -1,6 +1,8 @@
-"""Google Timeline exports of one device: the older `Records.json`, and the newer files that the phone itself writes.
+"""Google Timeline exports of one device: the older `Records.json` and monthly files of `Semantic Location History`, and
+the newer files that the phone itself writes.
 
     Records.json   {"locations": [{"latitudeE7": 481000000, "longitudeE7": 115000000, "timestamp": "..."}]}
+    by months      {"timelineObjects": [{"placeVisit": {...}}, {"activitySegment": {...}}]}, places as in Records.json
     Android        {"semanticSegments": [...], "rawSignals": [...]}, places as "48.1°, 11.5°"
     iPhone         [segment, ...], places as "geo:48.1,11.5"
 
@@ -26,8 +28,8 @@ from crowdveil.traces.open_any import Progress, read_bytes
 from crowdveil.traces.visits import Visits
 
 EXPECTED = (
-    'a Google Timeline export: Records.json with "locations", or the phone\'s own with "semanticSegments" or '
-    '"rawSignals", or a list of segments'
+    'a Google Timeline export: Records.json with "locations", a month with "timelineObjects", or the phone\'s own with '
+    '"semanticSegments" or "rawSignals", or a list of segments'
 )
 PLACE = re.compile(r"(?:geo:)?\s*(-?[\d.]+)\s*°?\s*,\s*(-?[\d.]+)\s*°?\s*")
 Fix: TypeAlias = tuple[str, float, str, str]
@@ -67,6 +69,8 @@ def _fixes(data: Any) -> Iterator[Fix]:
     if isinstance(data, dict):
         for record in _list(data.get("locations")):
             yield _record(_dict(record))
+        for month in _list(data.get("timelineObjects")):
+            yield from _month(_dict(month))
         for signal in _list(data.get("rawSignals")):
             # wifi scans and guesses of activity are signals without a position, not bad rows
             if "position" in _dict(signal):
@@ -79,7 +83,30 @@ def _fixes(data: Any) -> Iterator[Fix]:
 
 def _record(record: dict[str, Any]) -> Fix:
     time = record.get("timestamp", record.get("timestampMs", ""))
-    latitude, longitude = (record.get(f"{name}E7", "") for name in ("latitude", "longitude"))
+    return _whole(time, record.get("latitudeE7", ""), record.get("longitudeE7", ""))
+
+
+def _month(found: dict[str, Any]) -> Iterator[Fix]:
+    """A stay or a journey of a monthly file."""
+
+    def at(time: str, of: dict[str, Any], place: str) -> Fix:
+        duration, where = _dict(of.get("duration")), _dict(of.get(place))
+        when = duration.get(f"{time}Timestamp", duration.get(f"{time}TimestampMs", ""))
+        return _whole(when, where.get("latitudeE7", ""), where.get("longitudeE7", ""))
+
+    if "placeVisit" in found:
+        yield at("start", _dict(found["placeVisit"]), "location")
+    if "activitySegment" in found:
+        journey = _dict(found["activitySegment"])
+        yield at("start", journey, "startLocation")
+        yield at("end", journey, "endLocation")
+        for point in map(_dict, _list(_dict(journey.get("simplifiedRawPath")).get("points"))):
+            time = point.get("timestamp", point.get("timestampMs", ""))
+            yield _whole(time, point.get("latE7", ""), point.get("lngE7", ""))
+
+
+def _whole(time: Any, latitude: Any, longitude: Any) -> Fix:
+    """Of whole 1e-7 degrees."""
     return str(time), 0.0, f"{latitude}E7", f"{longitude}E7"
 
 

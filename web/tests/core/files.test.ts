@@ -93,13 +93,24 @@ test("texts are told apart by their hashes, a million near-equal ones too", () =
   for (let i = 0; i < 1000; i++) expect(seen.add(`2024-03-04T08:00:00Z|0|48${999 * i}|115`)).toBe(false);
 });
 
-test("gzip is unpacked, xz and empty files are refused with what to do", async () => {
+test("columns go by their usual names, in large or small letters", async () => {
+  const read = (heading: string) => readTrace(new File([`${heading}\n2024-01-01T00:00:00Z,48.0,11.0\n`], "fixes.csv"));
+  for (const heading of ["Time,Latitude,Longitude", "timestamp,lat,lon", "DateTime, LAT ,Lng"]) {
+    const visits = await read(heading);
+    expect([visits.latitude(0), visits.longitude(0)]).toEqual([48, 11]);
+  }
+  await expect(read("time,lat,lat")).rejects.toThrow(/has 2 columns 'lat'; its first line reads: time, lat, lat/);
+  await expect(read("When,Lat,Lon")).rejects.toThrow(/has no column 'time'; its first line reads: When, Lat, Lon/);
+});
+
+test("gzip is unpacked, archives and empty files are refused with what to do", async () => {
   const text = "time,latitude,longitude\n2024-01-01T00:00:00Z,48.0,11.0\n";
   const packedBytes = await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
   const file = (bytes: BlobPart): Source => new File([bytes], "fixes.csv");
   expect((await readTrace(file(packedBytes))).length).toBe(1);
   await expect(readTrace(file(packedBytes.slice(0, 30)))).rejects.toThrow(/fixes.csv: the compressed data is damaged/);
   await expect(readTrace(file(Uint8Array.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0])))).rejects.toThrow(/unpack it first/);
+  await expect(readTrace(file("PK\x03\x04 and more"))).rejects.toThrow(/is a zip archive; unpack it first/);
   await expect(readTrace(file(""))).rejects.toThrow(/is empty/);
   const two = "user,time,latitude,longitude\na,2024-01-01,48,11\nb,2024-01-01,48,11\n";
   await expect(readTrace(file(two))).rejects.toThrow(/user = 'b': should be 'a' in all rows/);

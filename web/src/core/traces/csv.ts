@@ -1,4 +1,5 @@
-// Any CSV of one person's fixes by the names of its columns; comma, tab or semicolon, whichever the heading has most of.
+// Any CSV of one person's fixes by the names of its columns, large or small letters; comma, tab or semicolon, whichever the
+// heading has most of.
 
 import { FileFormatError, InputError } from "../errors";
 import type { Visits } from "../profile/visits";
@@ -9,25 +10,23 @@ import { textChunks, type Progress, type Source } from "./source";
 /** Longer fields come from a quote that does not end. */
 const MOST_FIELD = 131_072;
 
-export interface CsvColumns {
-  readonly time: string;
-  readonly latitude: string;
-  readonly longitude: string;
-  /** If the heading has it, all rows have to be of the same person. */
-  readonly user: string;
-}
+/** What a column may be called; the first of the names that a heading has is taken. */
+const NAMES: Readonly<Record<"time" | "latitude" | "longitude", readonly [string, ...string[]]>> = {
+  time: ["time", "timestamp", "datetime"],
+  latitude: ["latitude", "lat"],
+  longitude: ["longitude", "lon", "lng", "long"],
+};
+/** If the heading has it, all rows have to be of the same person. */
+const USER = "user";
 
-export const CSV_COLUMNS: CsvColumns = { time: "time", latitude: "latitude", longitude: "longitude", user: "user" };
-
-export async function readCsv(source: Source, columns: CsvColumns, zone: Zone | null, progress?: Progress): Promise<Visits> {
-  const expected = `a CSV with the columns ${columns.time}, ${columns.latitude}, ${columns.longitude}`;
-  const gather = new Gather(source.name, expected);
+export async function readCsv(source: Source, zone: Zone | null, progress?: Progress): Promise<Visits> {
+  const gather = new Gather(source.name, "a CSV with the columns time, latitude, longitude");
   const rows = new Rows(() => gather.visits.drop(BROKEN_QUOTING));
   let heading: Heading | null = null;
   let person: string | null = null;
   const take = (row: readonly string[]): void => {
     if (heading === null) {
-      heading = readHeading(row, columns, source.name);
+      heading = readHeading(row, source.name);
       return;
     }
     if (row.length !== heading.width) {
@@ -60,22 +59,24 @@ interface Heading {
   readonly user: number | null;
 }
 
-function readHeading(row: readonly string[], columns: CsvColumns, name: string): Heading {
-  const names = row.map((column) => column.trim());
-  const place = (column: string): number => {
+function readHeading(row: readonly string[], name: string): Heading {
+  const written = row.map((column) => column.trim());
+  const names = written.map((column) => column.toLowerCase());
+  const place = ([usual, ...others]: readonly [string, ...string[]]): number => {
+    const column = [usual, ...others].find((one) => names.includes(one)) ?? usual;
     const found = names.filter((one) => one === column).length;
     if (found !== 1) {
       const what = found === 0 ? "no column" : `${found} columns`;
-      throw new FileFormatError(`${name}: has ${what} '${column}'; its first line reads: ${names.join(", ").slice(0, 200)}`);
+      throw new FileFormatError(`${name}: has ${what} '${column}'; its first line reads: ${written.join(", ").slice(0, 200)}`);
     }
     return names.indexOf(column);
   };
   return {
     width: row.length,
-    time: place(columns.time),
-    latitude: place(columns.latitude),
-    longitude: place(columns.longitude),
-    user: names.includes(columns.user) ? place(columns.user) : null,
+    time: place(NAMES.time),
+    latitude: place(NAMES.latitude),
+    longitude: place(NAMES.longitude),
+    user: names.includes(USER) ? place([USER]) : null,
   };
 }
 

@@ -3,7 +3,7 @@
 import { FileFormatError } from "../errors";
 import type { Visits } from "../profile/visits";
 import { Zone } from "./clock";
-import { CSV_COLUMNS, readCsv, type CsvColumns } from "./csv";
+import { readCsv } from "./csv";
 import { readGpx } from "./gpx";
 import { firstBytes, type Progress, type Source } from "./source";
 import { readTimeline } from "./timeline";
@@ -11,7 +11,6 @@ import { readTimeline } from "./timeline";
 export interface TraceOptions {
   /** Time zone name; without one, local time is the offset stated in each time, or UTC. */
   readonly zone?: string;
-  readonly columns?: CsvColumns;
 }
 
 export async function readTrace(source: Source, options: TraceOptions = {}, progress?: Progress): Promise<Visits> {
@@ -20,5 +19,5 @@ export async function readTrace(source: Source, options: TraceOptions = {}, prog
   if (head === "") throw new FileFormatError(`${source.name}: is empty; expected a Timeline export, GPX or CSV`);
   if (head.startsWith("{") || head.startsWith("[")) return readTimeline(source, zone, progress);
   if (head.startsWith("<")) return readGpx(source, zone, progress);
-  return readCsv(source, options.columns ?? CSV_COLUMNS, zone, progress);
+  return readCsv(source, zone, progress);
 }

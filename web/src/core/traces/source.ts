@@ -14,6 +14,7 @@ export type Progress = (done: number, total: number) => void;
 
 const GZIP = [0x1f, 0x8b];
 const XZ = [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00];
+const ZIP = [0x50, 0x4b, 0x03, 0x04];
 
 /** The file's text, unpacked if it is gzip; recognised by its first bytes, not by its name. */
 export async function* textChunks(source: Source, progress?: Progress, encoding = "utf-8"): AsyncGenerator<string> {
@@ -38,6 +39,9 @@ async function* byteChunks(source: Source, progress?: Progress): AsyncGenerator<
   const head = await magic(source);
   if (startsWith(head, XZ)) {
     throw new FileFormatError(`${source.name}: is packed with xz, which browsers cannot unpack; unpack it first`);
+  }
+  if (startsWith(head, ZIP)) {
+    throw new FileFormatError(`${source.name}: is a zip archive; unpack it first and choose the files in it`);
   }
   let stream: ReadableStream<Uint8Array<ArrayBuffer>> = source.stream().pipeThrough(counting(source.size, progress));
   const packed = startsWith(head, GZIP);

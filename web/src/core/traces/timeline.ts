@@ -1,6 +1,8 @@
-// Google Timeline exports of one device: the older Records.json, and the newer files that phones write themselves.
+// Google Timeline exports of one device: the older Records.json and monthly files of Semantic Location History, and the newer
+// files that phones write themselves.
 //
 //     Records.json   {"locations": [{"latitudeE7": 481000000, "longitudeE7": 115000000, "timestamp": "..."}]}
+//     by months      {"timelineObjects": [{"placeVisit": {...}}, {"activitySegment": {...}}]}, places as in Records.json
 //     Android        {"semanticSegments": [...], "rawSignals": [...]}, places as "48.1°, 11.5°"
 //     iPhone         [segment, ...], places as "geo:48.1,11.5"
 //
@@ -16,9 +18,9 @@ import { Seen } from "./seen";
 import { textChunks, type Progress, type Source } from "./source";
 
 const EXPECTED =
-  'a Google Timeline export: Records.json with "locations", or the phone\'s own with "semanticSegments" or ' +
-  '"rawSignals", or a list of segments';
-const FIELDS = new Set(["locations", "rawSignals", "semanticSegments"]);
+  'a Google Timeline export: Records.json with "locations", a month with "timelineObjects", or the phone\'s own with ' +
+  '"semanticSegments" or "rawSignals", or a list of segments';
+const FIELDS = new Set(["locations", "rawSignals", "semanticSegments", "timelineObjects"]);
 const PLACE = /^(?:geo:)?\s*(-?[\d.]+)\s*°?\s*,\s*(-?[\d.]+)\s*°?\s*$/;
 
 interface Fix {
@@ -63,6 +65,8 @@ function fixesOf(field: string, value: Fields): Fix[] {
   switch (field) {
     case "locations":
       return [recordFix(value)];
+    case "timelineObjects":
+      return monthFixes(value);
     case "rawSignals": {
       // Wifi scans and guesses of activity are signals without a position, not bad rows.
       if (!("position" in value)) return [];
@@ -75,13 +79,37 @@ function fixesOf(field: string, value: Fields): Fix[] {
 }
 
 function recordFix(record: Fields): Fix {
-  return {
-    time: text(record["timestamp"] ?? record["timestampMs"]),
-    afterS: 0,
-    latitude: text(record["latitudeE7"]),
-    longitude: text(record["longitudeE7"]),
-    scale: 1e7,
+  return wholeFix(record["timestamp"] ?? record["timestampMs"], record["latitudeE7"], record["longitudeE7"]);
+}
+
+/** A stay or a journey of a monthly file. */
+function monthFixes(object: Fields): Fix[] {
+  const found: Fix[] = [];
+  const at = (time: "start" | "end", of: Fields, place: unknown): void => {
+    const duration = fields(of["duration"]);
+    const { latitudeE7, longitudeE7 } = fields(place);
+    found.push(wholeFix(duration[`${time}Timestamp`] ?? duration[`${time}TimestampMs`], latitudeE7, longitudeE7));
   };
+  if ("placeVisit" in object) {
+    const stay = fields(object["placeVisit"]);
+    at("start", stay, stay["location"]);
+  }
+  if ("activitySegment" in object) {
+    const journey = fields(object["activitySegment"]);
+    at("start", journey, journey["startLocation"]);
+    at("end", journey, journey["endLocation"]);
+    const points: unknown = fields(journey["simplifiedRawPath"])["points"];
+    for (const one of Array.isArray(points) ? (points as unknown[]) : []) {
+      const point = fields(one);
+      found.push(wholeFix(point["timestamp"] ?? point["timestampMs"], point["latE7"], point["lngE7"]));
+    }
+  }
+  return found;
+}
+
+/** Of whole 1e-7 degrees. */
+function wholeFix(time: unknown, latitude: unknown, longitude: unknown): Fix {
+  return { time: text(time), afterS: 0, latitude: text(latitude), longitude: text(longitude), scale: 1e7 };
 }
 
 function segmentFixes(segment: Fields): Fix[] {
