@@ -43,7 +43,6 @@ def written(path: Path, text: str | bytes) -> Path:
         ("t", HEAD + ROW + ROW.strip()),
         ("it's [a] *?.csv", HEAD + ROW),
         ("t.csv", "more,longitude,latitude , time, user\nx,11.55,48.15," + f"{NOON},b\n"),
-        ("t.csv", HEAD + ROW + f'"open,{NOON},48.15,11.55\n' + ROW),
     ],
 )
 def test_csv_of_every_make_is_read_as_the_readers_do(tmp_path: Path, duck: Engine, name: str, text: str) -> None:
@@ -53,6 +52,34 @@ def test_csv_of_every_make_is_read_as_the_readers_do(tmp_path: Path, duck: Engin
 def test_rows_that_are_not_utf_8_are_counted_as_that(tmp_path: Path, duck: Engine) -> None:
     path = written(tmp_path / "t.csv", HEAD.encode() + ROW.encode() + f"\xe9,{NOON},48.15,11.55\n".encode("latin-1"))
     assert batch(path, SQUARES, tmp_path / "out", engine=duck).left_out == {"not in UTF-8": 1}
+
+
+def test_a_quote_that_does_not_end_is_refused_because_it_would_take_others_along(tmp_path: Path, duck: Engine) -> None:
+    path = written(tmp_path / "t.csv", HEAD + ROW + f'"open,{NOON},48.15,11.55\n' + 1000 * ROW)
+    with pytest.raises(FileFormatError, match=r"t\.csv: line 3 opens a quote that does not end there; mend or remove"):
+        batch(path, SQUARES, tmp_path / "out", engine=duck)
+
+
+def test_packed_files_that_are_damaged_inside_are_refused(tmp_path: Path, duck: Engine) -> None:
+    rows = "".join(f"{number},{NOON},48.15,11.55\n" for number in range(999))
+    packed = bytearray(gzip.compress((HEAD + rows).encode()))
+    packed[len(packed) // 2] ^= 1
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(packed)
+    with pytest.raises(FileFormatError, match=r"t\.csv\.gz: the compressed data is damaged or cut off"):
+        batch(path, SQUARES, tmp_path / "out", engine=duck)
+
+
+def test_uuids_are_names_and_the_largest_numbers_are_no_times(tmp_path: Path, duck: Engine) -> None:
+    names = pa.array([bytes(range(16)), bytes(16)], pa.uuid())
+    times = pa.array([1_720_000_000, 2**64 - 1], pa.uint64())
+    place = {"latitude": [48.15] * 2, "longitude": [11.55] * 2}
+    path = write_parquet(tmp_path / "t.parquet", user=names, time=times, **place)
+    found = batch(path, SQUARES, tmp_path / "out", engine=duck)
+    assert (found.found.users, found.left_out) == (1, {"unreadable time": 1})
+    binary = write_parquet(tmp_path / "b.parquet", user=names.storage, time=times, **place)
+    with pytest.raises(FileFormatError, match=r"its column 'user' is of type .*; should be text or whole numbers"):
+        find_inputs([str(binary)], Layout())
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 from crowdveil.errors import InputError
-from crowdveil.profile.batch import LAYOUT, Choice, Engine, EngineError, Span, save_fixes
-from crowdveil.profile.batch.job import MADE_FROM
+from crowdveil.profile.batch import LAYOUT, Choice, Engine, EngineError, Span, find_inputs, save_fixes
+from crowdveil.profile.batch.job import MADE_FROM, Job, run
 from crowdveil.traces import synthetic_visits
 from tests.profile.batch.batches import SOME_SQUARES, SQUARES, Batch, batch
 
@@ -114,6 +114,31 @@ def test_visits_of_something_else_are_refused_and_stay(tmp_path: Path, files: Pa
     with pytest.raises(InputError, match="other files"):
         batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
     assert (tmp_path / "out" / "visits" / MADE_FROM).read_text() == before
+
+
+def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path, files: Path, duck: Engine) -> None:
+    def meddle(step: str, share: float) -> None:
+        with pytest.raises(InputError, match=r"out = .*: another run is writing there; wait until it is done"):
+            batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
+        told_of.append(step)
+
+    told_of: list[str] = []
+    inputs = find_inputs([str(files)], LAYOUT)
+    (tmp_path / "out").mkdir()
+    run(Job(inputs, LAYOUT, SQUARES), duck, tmp_path / "out", meddle)
+    assert "counting visits" in told_of
+    batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
+
+
+def test_once_a_file_is_replaced_the_others_need_not_be_counted_again(
+    tmp_path: Path, files: Path, duck: Engine
+) -> None:
+    with pytest.raises(EngineError, match="3 of 4 parts are kept"):
+        batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, part_bytes=1, engine=Mortal(duck, 3))
+    save_fixes([synthetic_visits(np.random.default_rng(9), **CITY)], files / "3.parquet")
+    done = batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, part_bytes=1, engine=duck)
+    assert done.found.kept_steps == ("part 1 of 4", "part 2 of 4", "part 3 of 4")
+    assert told(done) == told(batch(files, SQUARES, tmp_path / "anew", layout=LAYOUT, engine=duck))
 
 
 def test_a_run_that_finds_nothing_does_not_stand_in_the_way_of_the_next(

@@ -13,6 +13,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
+from crowdveil.errors import FileFormatError
 from crowdveil.profile.batch.engine import EngineError, Fraction, declared, size_of, stepwise, watched
 from crowdveil.profile.batch.fixes import Expression
 from crowdveil.traces.gather import WRONG_FIELDS
@@ -22,7 +23,7 @@ REASONS = {
     "INVALID ENCODING": "not in UTF-8",
     "LINE SIZE OVER MAXIMUM": "line of more than 2 MB",
 }
-"""Of DuckDB's errors; the others are columns too many or too few, or quotes that never end: `WRONG_FIELDS`."""
+"""Of DuckDB's errors; the others are columns too many or too few, or letters after a quote: `WRONG_FIELDS`."""
 CSV_BUFFER = 8 << 20
 """Each thread holds some; DuckDB's own of 32 MB would not fit beside a group-by where memory is short."""
 BYTES_PER_THREAD = 125_000_000
@@ -38,17 +39,18 @@ class DuckDbEngine:
         if memory is not None:
             few = max(1, int(size_of(memory, 1000.0)) // BYTES_PER_THREAD)
             threads = threads or min(os.cpu_count() or 1, few)
-        self._ibis = ibis.duckdb.connect(
-            # The order of rows means nothing here, and keeping it takes memory.
-            preserve_insertion_order=False,
-            autoinstall_known_extensions=False,
-            allow_persistent_secrets=False,
-            **({} if memory is None else {"memory_limit": memory}),
-            **({} if threads is None else {"threads": threads}),
-            **({} if spill is None else {"temp_directory": str(spill)}),
-        )
-        self._ibis.raw_sql("SET TimeZone = 'UTC'")
-        self._ibis.raw_sql("SET enable_progress_bar = false")
+        with _told():
+            self._ibis = ibis.duckdb.connect(
+                # The order of rows means nothing here, and keeping it takes memory.
+                preserve_insertion_order=False,
+                autoinstall_known_extensions=False,
+                allow_persistent_secrets=False,
+                **({} if memory is None else {"memory_limit": memory}),
+                **({} if threads is None else {"threads": threads}),
+                **({} if spill is None else {"temp_directory": str(spill)}),
+            )
+            self._ibis.raw_sql("SET TimeZone = 'UTC'")
+            self._ibis.raw_sql("SET enable_progress_bar = false")
 
     def read_parquet(self, paths: Sequence[str]) -> Expression:
         """A table of Parquet files."""
@@ -72,14 +74,26 @@ class DuckDbEngine:
             )
 
     def rejected(self) -> dict[str, int]:
-        """How many rows of CSV were set aside since this was last asked, by reason."""
+        """How many rows of CSV were set aside since this was last asked, by reason.
+
+        A quote that does not end takes the lines after it along, up to a buffer full; how many, nobody can say. A file
+        that has one is refused.
+        """
         with _told():
+            endless = self._ibis.con.execute(
+                "SELECT file_path, line FROM reject_errors JOIN reject_scans USING (scan_id, file_id) "
+                "WHERE error_type = 'UNQUOTED VALUE' AND contains(csv_line, chr(10)) ORDER BY line LIMIT 1"
+            ).fetchone()
             # one error for each row, the first by its name: a row with several goes once
             errors = self._ibis.con.execute(
                 "SELECT error, count(*) FROM (SELECT min(error_type::VARCHAR) AS error FROM reject_errors "
                 "GROUP BY scan_id, file_id, line) GROUP BY error"
             ).fetchall()
             self._ibis.raw_sql("DELETE FROM reject_errors")
+        if endless is not None:
+            path, line = endless
+            what = f"line {line} opens a quote that does not end there; mend or remove that line"
+            raise FileFormatError(f"{path}: {what}")
         reasons: Counter[str] = Counter()
         for error, rows in errors:
             reasons[REASONS.get(error, WRONG_FIELDS)] += rows
@@ -125,6 +139,12 @@ def _plain(path: str) -> str:
 def _told() -> Iterator[None]:
     try:
         yield
+    except duckdb.InterruptException:
+        raise KeyboardInterrupt from None
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None
     except duckdb.OutOfMemoryException:
         raise EngineError("DuckDB ran out of memory: give it more --memory, or fewer --threads") from None
     except duckdb.Error as error:

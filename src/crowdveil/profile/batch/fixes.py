@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import ibis
+import ibis.expr.datatypes as dt
 import numpy as np
 
 from crowdveil.errors import FileFormatError, InputError
@@ -137,16 +138,26 @@ def fixes(table: Expression, layout: Layout, span_s: tuple[int, int] = (0, gathe
 
 def check_types(schema: Any, layout: Layout) -> None:
     """Refuse columns that cannot hold what they should; wants a schema of ibis, or of Arrow."""
-    kinds = schema if isinstance(schema, ibis.Schema) else ibis.Schema.from_pyarrow(schema)
+    kinds = schema if isinstance(schema, ibis.Schema) else {one.name: _kind(one.type) for one in schema}
     measures = [name for name in (layout.latitude, layout.longitude, layout.offset_minutes) if name is not None]
     user, time = kinds[layout.user], kinds[layout.time]
-    if not (user.is_string() or user.is_integer()):
+    if not (user.is_string() or user.is_integer() or user.is_uuid()):
         raise _wrong_type(layout.user, user, "text or whole numbers")
     if not (time.is_string() or time.is_numeric() or time.is_timestamp() or time.is_date()):
         raise _wrong_type(layout.time, time, "text, numbers or timestamps")
     for name in measures:
         if not (kinds[name].is_string() or (kinds[name].is_numeric() and not kinds[name].is_boolean())):
             raise _wrong_type(name, kinds[name], "numbers, or text that holds them")
+
+
+def _kind(kind: Any) -> dt.DataType:
+    """A type of Arrow as ibis has it; unknown for those that ibis does not have."""
+    if str(kind) == "extension<arrow.uuid>":
+        return dt.uuid
+    try:
+        return dt.DataType.from_pyarrow(kind)
+    except (KeyError, NotImplementedError):
+        return dt.unknown
 
 
 def _wrong_type(name: str, kind: object, right: str) -> FileFormatError:
@@ -209,7 +220,9 @@ def _moment(column: Expression, name: str) -> _Moment:
         zoned = kind.is_timestamp() and kind.timezone is not None
         return _Moment(seconds, ibis.literal(0, "int64") if zoned else ibis.null("int64"))
     if kind.is_integer():
-        return _Moment(_unix(column.cast("int64")), ibis.literal(0, "int64"))
+        # the largest unsigned numbers are no time, and fit into nothing
+        number = column.try_cast("int64") if kind.is_unsigned_integer() else column.cast("int64")
+        return _Moment(_unix(number), ibis.literal(0, "int64"))
     if kind.is_numeric():
         return _Moment(_unix(_number(column)), ibis.literal(0, "int64"))
     raise _wrong_type(name, kind, "text, numbers or timestamps")

@@ -9,16 +9,21 @@
 A step is written under another name and renamed when it is whole. Beside it lies what it was made from (a digest of the
 settings, and of the names, sizes and times of the files): a rerun keeps a step made from the same, makes the later
 steps anew where only their settings changed, and refuses to replace visits that were counted from something else.
-Fixes are counted in parts of `part_bytes`, whole files at a time; parts that were done before something died are kept.
+Fixes are counted in parts of `part_bytes`, whole files at a time. A part goes by its settings and its files: what was
+done before something died, or before a damaged file was found, is kept. One run at a time writes to a folder.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
+import os
 import shutil
+import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -36,11 +41,13 @@ from crowdveil.profile.batch.graph import Choice
 from crowdveil.profile.batch.inputs import Inputs, name_damaged
 from crowdveil.profile.periods import DAY_S, EPOCH, Periods
 from crowdveil.traces.gather import LATEST_S
+from crowdveil.traces.open_any import reading
 
 MONDAY = date(1969, 12, 29)
 LONGEST = 50_000
 """Periods from 1970 on that reach beyond 2100, for traces whose first one is not known yet."""
 PART_BYTES = 2 << 30
+UNPACKED_BYTES = 1 << 20
 MADE_FROM, COUNTED, REJECTED = "_made_from", "_counted.json", "_rejected"
 """Kept beside the Parquet files of a step; readers of such folders pass over names that begin so."""
 
@@ -126,10 +133,31 @@ class Found:
 def run(job: Job, engine: Engine, out: Path, progress: Progress) -> Found:
     """Do what is not done yet, and say what was found."""
     steps = _Steps(job, engine, out, progress)
+    with _alone(out):
+        try:
+            return steps.run()
+        except EngineError as error:
+            raise _explained(error, job, steps) from None
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """No other run writes here meanwhile; the system lets go of the folder however this one ends."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    folder = os.open(out, os.O_RDONLY)
     try:
-        return steps.run()
-    except EngineError as error:
-        raise _explained(error, job, steps) from None
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            what = "another run is writing there; wait until it is done, or choose another folder"
+            raise InputError("out", str(out), what) from None
+        yield
+    finally:
+        os.close(folder)
 
 
 class _Steps:
@@ -165,23 +193,21 @@ class _Steps:
         """Count the visits unless that is done; returns what they were made from."""
         job = self.job
         span = asdict(replace(job.span, train=None))
-        key = _digest(
-            job.inputs.identity(), asdict(job.layout), job.area.digest, {**span, "start": str(job.span.start)}
-        )
+        files = job.inputs.identity()
+        settings = asdict(job.layout), job.area.digest, {**span, "start": str(job.span.start)}
+        key = _digest(files, *settings)
         parts_folder = self.out / "visits.parts"
         if _made_from(self.out / "visits") == key:
             self.kept.append("visits")
             shutil.rmtree(parts_folder, ignore_errors=True)
             return key
-        for folder in (self.out / "visits", parts_folder):
-            if _made_from(folder) not in (None, key):
-                what = "holds visits of other files or settings; choose another folder, or remove this one"
-                raise InputError("out", str(self.out), what)
+        if _made_from(self.out / "visits") is not None:
+            what = "holds visits of other files or settings; choose another folder, or remove this one"
+            raise InputError("out", str(self.out), what)
         parts_folder.mkdir(exist_ok=True)
-        _write(parts_folder / MADE_FROM, key)
         parts = job.inputs.parts(job.part_bytes)
-        # a part goes by its files: another size of parts makes other parts of the same files
-        folders = [parts_folder / _digest(paths)[:16] for paths in parts]
+        known = dict(zip(job.inputs.paths, files, strict=True))
+        folders = [parts_folder / _digest([known[path] for path in paths], *settings)[:16] for paths in parts]
         aside: Counter[str] = Counter(dict(job.inputs.dropped))
         for number, (folder, paths) in enumerate(zip(folders, parts, strict=True)):
             aside.update(self._part(folder, paths, number, len(parts)))
@@ -222,6 +248,8 @@ class _Steps:
         job, engine = self.job, self.engine
         self.at_work = paths
         inputs = job.inputs
+        if inputs.delimiter is not None:
+            self._check_packed([path for path in paths if path.endswith(".gz")])
         if inputs.delimiter is None:
             table = engine.read_parquet(paths)
         else:
@@ -242,6 +270,14 @@ class _Steps:
         self.at_work = ()
         self.progress(step, (number + 1) / of)
         return rejected
+
+    def _check_packed(self, paths: Sequence[str]) -> None:
+        """Engines do not look at the checksum of what they unpack, and would count what damage made of it."""
+        for number, path in enumerate(paths):
+            self.progress("checking packed files", number / len(paths))
+            with reading(Path(path)), gzip.open(path) as file:
+                while file.read(UNPACKED_BYTES):
+                    pass
 
     # --- what follows -----------------------------------------------------------------------------------
 
