@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Error as PlaywrightError
 
-from crowdveil.wire import PROTOCOL, AuditRecord
-from tests.browser.conftest import Screen, Server
+from crowdveil.errors import InputError
+from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROTOCOL, AuditRecord, Problem
+from tests.browser.conftest import DESKTOP, PHONE, Screen, Server
 from tests.browser.console_crowd import Crowd
 from tests.browser.journeys import DELIVERED, HOME, WORK, Look, add_visits, press, start, visits
 
@@ -291,14 +292,24 @@ def test_the_newest_position_of_a_slider_wins_and_its_curves_follow(look: Look, 
         # The point is there before its curves are; what cannot be asked is said, beside what was answered last.
         page.route(CURVES, lambda _: None)
         page.reload()
-        for name in ("Next: Targets", "Next: Privacy and people"):
-            page.get_by_role("button", name=name).click()
         page.get_by_text("Certified").wait_for()
         page.get_by_text("Drawing what other ε and α would bring").wait_for()
         screen.shoot("wizard-curves-to-come")
+
+        # Curves that fail take nothing from the point.
+        slow = Problem.of_input(InputError("targets", 154, "should be fewer: the preview took longer than 60 s"))
+        page.unroute(CURVES)
+        page.route(
+            CURVES, lambda one: one.fulfill(status=slow.status, content_type=PROBLEM_MEDIA_TYPE, body=slow.to_bytes())
+        )
+        slider.press("ArrowLeft")
+        page.get_by_role("alert").get_by_text("the preview took longer").wait_for()
+        assert page.get_by_text("The last answer was").count() == 0
+        screen.shoot("wizard-curves-error")
         page.route(POINT, lambda one: one.abort("connectionrefused"))
         slider.press("ArrowLeft")
         page.get_by_text("The server cannot be reached").wait_for()
+        page.get_by_text("The last answer was").wait_for()
         screen.shoot("wizard-preview-error")
 
 
@@ -335,6 +346,98 @@ def test_bounds_are_drawn_and_towers_read_from_a_file(look: Look, server: Server
         set_terms(page, cells=36, target=14)
         page.locator(".curves[aria-busy=false]").wait_for()
         screen.shoot("wizard-towers-privacy")
+
+
+def test_what_was_true_of_other_numbers_is_not_shown_as_if_it_still_were(
+    look: Look, server: Server, tmp_path: Path
+) -> None:
+    one, none = tmp_path / "one.csv", tmp_path / "none.csv"
+    one.write_text("lat,lon\n50,4\n")
+    none.write_text("lat,lon\n")
+    with look("console") as screen:
+        page = screen.page
+        sign_in(page, server)
+        page.goto("/console#/new")
+        cells = page.get_by_text("176 cells")
+        cells.wait_for()
+        page.get_by_label("East").fill("190")
+        page.get_by_text("Should be from -180 to 180 degrees.").wait_for()
+        assert cells.count() == 0
+        page.get_by_label("East").fill("-73.9")
+        cells.wait_for()
+        page.get_by_label("Towers").check()
+        cells.wait_for(state="detached")
+        page.get_by_label("File of towers").set_input_files(one)
+        page.get_by_role("alert").get_by_text("should have two or more").wait_for()
+        page.get_by_label("File of towers").set_input_files(none)
+        page.get_by_text("0 towers").wait_for()
+        assert page.get_by_role("alert").count() == 0
+        page.get_by_label("Squares").check()
+
+        set_terms(page, cells=176, target=80)
+        epsilon = page.get_by_label("ε per km", exact=True)
+        epsilon.fill("")
+        page.get_by_text("Outdated: the last complete terms were ε = 1.386 per km and 600 people.").wait_for()
+        screen.shoot("wizard-outdated")
+        epsilon.press_sequentially("1e-1")
+        page.get_by_text("Within 1 km: at most 1.11 times as likely.").wait_for()
+        assert epsilon.input_value() == "1e-1"
+        page.get_by_text("Outdated:").wait_for(state="detached")
+        page.get_by_label("Participants (N)").fill("-5")
+        page.get_by_text("Outdated:").wait_for()
+        assert page.get_by_text("of -5").count() == page.get_by_text("-1 report").count() == 0
+        page.set_viewport_size({**PHONE, "width": 320})
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
+LONG = "Donaudampfschifffahrtsgesellschaftskapitänin"
+
+
+def test_a_plan_outlives_a_reload_and_its_token_and_a_long_word_fits_a_phone(look: Look, server: Server) -> None:
+    with look("console") as screen:
+        page = screen.page
+        sign_in(page, server)
+        page.goto("/console#/new")
+        page.get_by_text("176 cells").wait_for()
+        page.set_viewport_size(PHONE)
+        page.get_by_role("button", name="Next").click()
+        page.wait_for_function("document.activeElement.textContent === 'Targets'")
+        assert 0 <= page.locator(".map").bounding_box()["y"] < PHONE["height"] / 2
+        page.set_viewport_size(DESKTOP)
+        page.get_by_label("Cell number").fill("80")
+        page.get_by_label("Cell number").press("Enter")
+        page.get_by_role("button", name="Next: Privacy and people").click()
+        page.get_by_label("Participants (N)").fill("6")
+        page.get_by_label("Selected (α), in percent").fill("17")
+        page.get_by_role("button", name="Next: Offer and rules").click()
+        page.get_by_label("Name").fill(LONG)
+        page.get_by_label("Offer", exact=True).fill("A free coffee")
+        page.get_by_label("Sends a symbol like anyone").check()
+        page.get_by_label("At most so many times").fill("1")
+        page.get_by_text("Should be from 1.01 to 1,000,000.").wait_for()
+        page.get_by_label("At most so many times").fill("16")
+        page.get_by_role("button", name="Next: Review").click()
+        page.reload()
+        page.get_by_text("6 take part in 6 rounds; 1 is selected").wait_for()
+
+        ended = Problem.of("unauthorized")
+        created = "**/v1/operator/campaigns/*"
+        page.route(created, lambda one: one.fulfill(status=401, content_type=PROBLEM_MEDIA_TYPE, body=ended.to_bytes()))
+        page.get_by_role("button", name="Launch").click()
+        page.get_by_text("You were signed out").wait_for()
+        page.unroute(created)
+        page.get_by_label(TOKEN).fill(server.token)
+        page.get_by_role("button", name="Sign in").click()
+        page.get_by_text("6 take part in 6 rounds; 1 is selected").wait_for()
+        page.get_by_role("button", name="Launch").click()
+        page.get_by_role("heading", name="Round 1").wait_for()
+        page.get_by_role("button", name="Close").click()
+        page.get_by_role("dialog").get_by_role("button", name="Close for good").click()
+        page.get_by_text("expected coverage: nobody reported").wait_for()
+        screen.shoot("finished-unheard")
+        page.goto("/console#/")
+        page.get_by_role("link", name=LONG).wait_for()
+        screen.shoot("list-long-word")
 
 
 def six_by_six_towers(path: Path) -> Path:

@@ -208,6 +208,15 @@ def test_a_preview_says_what_a_campaign_is_worth_and_keeps_nothing(hall: Hall) -
     assert CampaignList.from_bytes(hall.operate("GET", "/campaigns").content).campaigns == ()
 
 
+def test_a_preview_that_takes_too_long_says_so_and_what_would_be_faster(
+    hall: Hall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crowdveil.server.previews.PATIENCE_S", 0)
+    answer = hall.operate("POST", "/preview", plan().to_bytes())
+    assert kind_of(answer) == "invalid"
+    assert answer.json()["detail"].startswith("targets = 1: should be fewer, or the cells larger: the preview took")
+
+
 def test_two_conductors_on_one_database_do_every_step_once(url: str, hall: Hall, tmp_path: Path) -> None:
     hall.start()
     with open_store(url) as second:

@@ -120,11 +120,22 @@ def test_an_area_is_made_from_a_few_numbers_and_can_be_drawn(hall: Hall, asked: 
     assert hall.operate("POST", "/area", again).content == answer.content
 
 
+def test_cells_on_both_sides_of_the_antimeridian_are_drawn_side_by_side(hall: Hall) -> None:
+    request = AreaRequest.model_validate({"protocol": 1, "towers": ((-17.0, 179.9), (-17.0, -179.9), (-16.9, 179.9))})
+    shape = AreaShape.from_bytes(hall.operate("POST", "/area", request.to_bytes()).content)
+    longitudes = [spot[1] for region in shape.regions for spot in region]
+    assert max(longitudes) - min(longitudes) < 1
+    assert all(-180 <= longitude <= 180 for _, longitude in shape.centres)
+
+
 def test_an_area_that_makes_no_sense_is_refused(hall: Hall) -> None:
     for asked, field in (
         ({"bounds": (40.65, -74.03, 40.6, -73.98), "cell_km": 1.0}, "south"),
         ({"bounds": (40.65, -74.03, 40.8, -73.88), "cell_km": 0.1}, f"{MOST_DRAWN:,}"),
         ({"towers": ()}, "towers"),
+        ({"towers": ((40.65, -74.03),)}, "two or more"),
+        ({"bounds": (40.65, -74.03, 40.7, -73.98), "cell_km": 1000.0}, "two or more"),
+        ({"bounds": (-17.0, 179.9, -16.9, 190.0), "cell_km": 1.0}, "180"),
         ({"area": {"kind": "points", "centres_m": [[0, 0], [0, 1000]]}}, "latitude"),
     ):
         answer = hall.operate("POST", "/area", AreaRequest.model_validate({"protocol": 1, **asked}).to_bytes())

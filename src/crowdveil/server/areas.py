@@ -33,11 +33,15 @@ def shape_of(area: Area) -> AreaShape:
     """Corners and centres in latitude and longitude."""
     if area.plane is None:
         raise InputError("area", area.kind, "has no latitude and longitude, so that it cannot be drawn on a map")
+    if len(area) == 1:
+        raise InputError("area", "1 cell", "should have two or more: with one alone everyone is at the target")
     if len(area) > MOST_DRAWN:
         raise InputError("area", f"{len(area):,} cells", f"should have at most {MOST_DRAWN:,} to be drawn")
     polygons = regions(area)
     corners = np.vstack(polygons)
     latitude, longitude = area.plane.to_degrees(corners[:, 0], corners[:, 1])
+    # Corners on the far side of the antimeridian go on counting, so that no cell reaches around the world.
+    longitude -= 360 * np.round((longitude - area.plane.longitude_e7 / 1e7) / 360)
     spots = list(zip(latitude.tolist(), longitude.tolist(), strict=True))
     ends = np.cumsum([len(polygon) for polygon in polygons]).tolist()
     begins = [0, *ends[:-1]]

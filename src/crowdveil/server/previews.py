@@ -51,7 +51,8 @@ class Previews:
                 by_wanted = [await self._point(one, new, chosen, gone) for one in _other_numbers(new)]
         except TimeoutError:
             await self.stop()
-            raise refuse("unavailable", f"the preview took longer than {PATIENCE_S:g} s; use larger cells") from None
+            expected = f"should be fewer, or the cells larger: the preview took longer than {PATIENCE_S:g} s"
+            raise refuse_input(InputError("targets", len(new.targets), expected)) from None
         except InputError as error:
             raise refuse_input(error) from None
         return chosen.model_copy(

@@ -46,7 +46,7 @@ class AreaShape(Message):
     area: AreaObject
     centres: Many[Spot]
     regions: Many[Many[Spot]]
-    """Corners of each cell, anticlockwise."""
+    """Corners of each cell, anticlockwise; longitudes go beyond ±180 where the area lies across the antimeridian."""
     nearest_neighbour_km: float
 
 

@@ -21,15 +21,18 @@ class Session {
     this.ended = false;
   }
 
-  signOut(ended = false): void {
+  signOut(): void {
     sessionStorage.clear();
     this.#token = null;
-    this.ended = ended;
+    this.ended = false;
   }
 
   /** Signs out when the server does not know the token any more; other errors are for whoever asked. */
   noticed(error: unknown): void {
-    if (error instanceof Refused && error.problem.status === 401) this.signOut(true);
+    if (!(error instanceof Refused) || error.problem.status !== 401) return;
+    sessionStorage.removeItem(KEY); // and nothing else: a plan that was being made is still wanted
+    this.#token = null;
+    this.ended = true;
   }
 }
 

@@ -8,9 +8,11 @@ export function cellAt(shape: AreaShape, spot: Spot): number | undefined {
   return found < 0 ? undefined : found;
 }
 
-function holds(region: readonly Spot[], [latitude, longitude]: Spot): boolean {
+function holds(region: readonly Spot[], [latitude, east]: Spot): boolean {
   let inside = false;
   let before = region[region.length - 1];
+  // Cells across the antimeridian have corners beyond ±180; the place is counted from the same side.
+  const longitude = east - 360 * Math.round((east - (before?.[1] ?? east)) / 360);
   for (const corner of region) {
     if (before !== undefined && corner[0] > latitude !== before[0] > latitude) {
       const share = (latitude - corner[0]) / (before[0] - corner[0]);

@@ -14,18 +14,22 @@ export interface Places {
   readonly unread: readonly Unread[];
 }
 
-const NUMBER = /[+-]?\d+(?:\.\d+)?/g;
+const DEGREES = String.raw`([+-]?(?:\d+\.?\d*|\.\d+))\s*°?`;
+const BETWEEN = String.raw`(?:\s*[,:]\s*|\s+)`;
+const PLAIN = new RegExp(`^${DEGREES}${BETWEEN}${DEGREES}$`);
+const LETTERS_AFTER = new RegExp(String.raw`^${DEGREES}\s*([NSEW])${BETWEEN}${DEGREES}\s*([NSEW])$`, "i");
+const LETTERS_BEFORE = new RegExp(String.raw`^([NSEW])\s*${DEGREES}${BETWEEN}([NSEW])\s*${DEGREES}$`, "i");
+const DECIMAL_COMMA = /^[+-]?\d+,\d+$/;
 const LATITUDE = /^(lat|latitude|y)$/i;
 const LONGITUDE = /^(lon|lng|long|longitude|x)$/i;
 const MOST_TEXT = 60;
 
-/** One place a line (or after a semicolon): "40.75, -73.98", "40.75:-73.98", "40.75° N 73.98° W". */
+/** One place a line (or after a semicolon): "40.75, -73.98", "40.75:-73.98", "40.75° N 73.98° W", "W 73.98, N 40.75". */
 export function readPlaces(text: string): Places {
   const spots: Spot[] = [];
   const unread: Unread[] = [];
   text.split(/\r?\n/).forEach((whole, index) => {
-    for (const part of whole.split(";")) {
-      if (!part.trim()) continue;
+    for (const part of partsOf(whole)) {
       const found = readPlace(part);
       if (typeof found === "string") unread.push({ line: index + 1, text: shortened(part), why: found });
       else spots.push(found);
@@ -34,16 +38,40 @@ export function readPlaces(text: string): Places {
   return { spots, unread };
 }
 
+/** The places of a line. "40,75; -73,98" stays whole: one place with decimal commas, or two of whole degrees? */
+function partsOf(line: string): string[] {
+  const parts = line
+    .split(";")
+    .map((part) => part.trim())
+    .filter(Boolean);
+  return parts.length > 1 && parts.every((part) => DECIMAL_COMMA.test(part)) ? [line] : parts;
+}
+
 function readPlace(text: string): Spot | string {
-  const numbers = text.match(NUMBER)?.map(Number) ?? [];
-  const [first, second] = numbers;
-  if (first === undefined || second === undefined || numbers.length > 2) {
-    return "should be a latitude and a longitude, such as 40.75, -73.98";
-  }
-  const letters = text.toUpperCase().match(/\b[NSEW]\b|(?<=[\d°])\s*[NSEW]/g)?.map((one) => one.trim()) ?? [];
-  const latitude = letters.includes("S") ? -first : first;
-  const longitude = letters.includes("W") ? -second : second;
-  return checked(latitude, longitude);
+  const bare = withMinus(text).replace(/^\((.*)\)$/, "$1").trim();
+  const plain = PLAIN.exec(bare);
+  if (plain) return checked(Number(plain[1]), Number(plain[2]));
+  const after = LETTERS_AFTER.exec(bare);
+  if (after) return directed([after[1], after[2]], [after[3], after[4]]);
+  const before = LETTERS_BEFORE.exec(bare);
+  if (before) return directed([before[2], before[1]], [before[4], before[3]]);
+  return "should be a latitude and a longitude with decimal points, such as 40.75, -73.98";
+}
+
+type Directed = readonly [number: string | undefined, letter: string | undefined];
+
+/** A place from two numbers with letters, the latitude first or last. */
+function directed(...both: readonly [Directed, Directed]): Spot | string {
+  const [first, second] = both.map(([number, letter = ""]) => ({ degrees: Number(number), letter: letter.toUpperCase() }));
+  if (!first || !second || first.degrees < 0 || second.degrees < 0) return "should have signs or letters, not both";
+  const [north, east] = "NS".includes(first.letter) ? [first, second] : [second, first];
+  if (!"NS".includes(north.letter) || !"EW".includes(east.letter)) return "should have one of N and S, and one of E and W";
+  return checked(north.letter === "S" ? -north.degrees : north.degrees, east.letter === "W" ? -east.degrees : east.degrees);
+}
+
+/** Minus signs as they are typeset, as keyboards have them. */
+function withMinus(text: string): string {
+  return text.replaceAll("\u2212", "-");
 }
 
 function checked(latitude: number, longitude: number): Spot | string {
@@ -54,7 +82,7 @@ function checked(latitude: number, longitude: number): Spot | string {
 
 /** Towers from CSV: columns named lat and lon (or such), or the first two; comma, semicolon or tab between them. */
 export function readTowers(text: string): Places {
-  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  const lines = withMinus(text).replace(/^\uFEFF/, "").split(/\r?\n/);
   const between = separator(lines.find((line) => line.trim()) ?? "");
   const spots: Spot[] = [];
   const unread: Unread[] = [];

@@ -67,17 +67,23 @@ export function duration(seconds: number): string {
 export function factor(epsilonPerKm: number, km = 1): string {
   const power = Math.exp(epsilonPerKm * km);
   if (!Number.isFinite(power)) return "any number of";
-  if (power >= 1e6) return "more than a million";
   // Twelve digits first: e^(ln 3) should read 3, whatever its last bit says.
   const value = Number(power.toPrecision(12));
+  if (value > 1e6) return "more than a million";
   const text = roundedUp(value, value < 10 ? 3 : Math.max(3, String(Math.trunc(value)).length));
   return whole.format(Math.trunc(Number(text))) + (text.includes(".") ? text.slice(text.indexOf(".")) : "");
+}
+
+/** "at most 4 times as likely"; what is more than a million is no bound that could be said with "at most". */
+export function likelier(epsilonPerKm: number, km = 1): string {
+  const times = factor(epsilonPerKm, km);
+  return `${/^\d/.test(times) ? "at most " : ""}${times} times as likely`;
 }
 
 /** "within 1 km: at most 4 times as likely" */
 export function within(epsilonPerKm: number, km = 1): string {
   const far = km < 1 ? `${Math.round(km * 1000)} m` : `${km} km`;
-  return `within ${far}: at most ${factor(epsilonPerKm, km)} times as likely`;
+  return `within ${far}: ${likelier(epsilonPerKm, km)}`;
 }
 
 /** What an even bet between two places becomes at best: 4 times as likely is 80 %. */

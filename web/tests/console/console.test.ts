@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { pauseBefore } from "../../src/console/campaign/pauses";
 import { readSelection } from "../../src/console/campaign/table";
 import { campaignPath, readRoute } from "../../src/console/route";
-import { checkArea, checkOffer, checkTerms, Form } from "../../src/console/wizard/form.svelte";
+import { checkArea, checkOffer, checkRules, checkTerms, Form } from "../../src/console/wizard/form.svelte";
 import { peopleWanted, type AreaShape } from "../../src/shared/wire";
 
 const shape: AreaShape = {
@@ -53,9 +53,12 @@ test("a form names what is wrong by field", () => {
   expect(checkArea({ ...fields, north: 40, south: 41 })).toHaveProperty("north");
   expect(checkArea({ ...fields, cellKm: 0.02 })["cellKm"]).toContain("cells");
   expect(checkArea({ ...fields, kind: "towers" })).toHaveProperty("towers");
+  expect(checkArea({ ...fields, east: 190 })["east"]).toContain("-180 to 180");
   expect(checkTerms({ ...fields, users: 2.5 })).toHaveProperty("users");
   expect(checkTerms({ ...fields, users: 3, rounds: 6 })["rounds"]).toContain("no more rounds");
   expect(Object.keys(checkOffer(fields, ""))).toEqual(["name", "id", "offer"]);
+  expect(Object.keys(checkRules({ ...fields, deadlineHours: -1, delta: 2 }))).toEqual(["deadlineHours", "delta"]);
+  expect(checkRules({ ...fields, nullRule: "protected", nullFactor: 1 })).toHaveProperty("nullFactor");
   expect(checkOffer({ ...fields, name: "x", offer: "é".repeat(1600) }, "x")["offer"]).toContain("3,000");
 });
 
@@ -88,6 +91,10 @@ test("a plan says α as a number of people, and a missing deadline as none", () 
   form.fields.deadlineHours = 1.5;
   expect(form.plan?.null_epsilon).toBeCloseTo(Math.log(16));
   expect(form.plan?.deadline_s).toBe(5400);
+  form.fields.nullFactor = 1;
+  expect(form.plan).toBeUndefined();
+  form.fields.nullRule = "clear";
+  expect(form.plan).toBeDefined();
   form.fields.epsilon = null;
   expect(form.plan).toBeUndefined();
 });

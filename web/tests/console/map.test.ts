@@ -26,6 +26,14 @@ test("a place is in the cell whose corners surround it, or in none", () => {
   expect(boundsOf(shape)).toEqual([0, 0, 1, 2]);
 });
 
+test("a place is found on either side of the antimeridian, from whichever side it is counted", () => {
+  const across: AreaShape = { ...shape, regions: [square(0, 179.5), square(0, 180.5)] };
+  expect(cellAt(across, [0.5, 179.6])).toBe(0);
+  expect(cellAt(across, [0.5, -179.6])).toBe(0);
+  expect(cellAt(across, [0.5, -179.4])).toBe(1);
+  expect(cellAt(across, [0.5, 179.4])).toBeUndefined();
+});
+
 test("bounds have a size on the ground", () => {
   const [width, height] = sizeKm([59.5, 10, 60.5, 11]);
   expect(height).toBeCloseTo(111.2, 0);

@@ -3,12 +3,27 @@ import { placeWords, readPlaces, readTowers, split } from "../../src/shared/plac
 
 test("places are read as people paste them", () => {
   const forms = ["40.75, -73.98", "40.75 -73.98", "40.75:-73.98", "40.75° N, 73.98° W", "(40.75, -73.98)", "+40.75,-73.98"];
+  forms.push("40.75, \u221273.98", "73.98 W, 40.75 N", "W 73.98 N 40.75", "40.75n 73.98w");
   for (const text of forms) expect(readPlaces(text).spots, text).toEqual([[40.75, -73.98]]);
   expect(readPlaces("40,-73; 41,-74\n\n 42 -75 ").spots).toEqual([
     [40, -73],
     [41, -74],
     [42, -75],
   ]);
+});
+
+test("degrees below one need no zero in front", () => {
+  expect(readPlaces(".5, -.25").spots).toEqual([[0.5, -0.25]]);
+});
+
+test("a place that could be another one is refused, not guessed", () => {
+  const doubtful = ["40,75; -73,98", "40,75 -73,98", "40.75 N, 73.98", "-40.75 S, 73.98 W", "40 N, 41 S", "POINT(-73.98 40.75)", "40.75-73.98"];
+  for (const text of doubtful) {
+    const { spots, unread } = readPlaces(text);
+    expect(spots, text).toEqual([]);
+    expect(unread, text).toHaveLength(1);
+    expect(unread[0]?.why, text).toMatch(/^should/);
+  }
 });
 
 test("what is no place is named with its line and what would be right", () => {
@@ -26,6 +41,7 @@ test("towers are read by the names of their columns, whatever stands between the
     [40.8, -73.8],
   ]);
   expect(readTowers("\uFEFFLatitude;Longitude\r\n40,7;-73,9\r\n").spots).toEqual([[40.7, -73.9]]);
+  expect(readTowers("lat,lon\n40.7,\u221273.9").spots).toEqual([[40.7, -73.9]]);
   expect(readTowers("40.7\t-73.9\n40.8\t-73.8").spots).toHaveLength(2);
   expect(readTowers('name,lat,lng\n"Main St, north",40.7,-73.9').spots).toEqual([[40.7, -73.9]]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { bestBet, count, counted, duration, factor, idFrom, percent, reason, shortPercent, within } from "../../src/shared/words";
+import { bestBet, count, counted, duration, factor, idFrom, likelier, percent, reason, shortPercent, within } from "../../src/shared/words";
 
 test("ε per km is said as what it means between two places", () => {
   expect(within(Math.log(4))).toBe("within 1 km: at most 4 times as likely");
@@ -14,8 +14,15 @@ test("a factor is never rounded down", () => {
     expect(shown).toBeLessThan(Math.exp(epsilon) * 1.02);
   }
   expect(factor(Math.log(3))).toBe("3");
+  expect(factor(Math.log(1e6))).toBe("1,000,000");
   expect(factor(20)).toBe("more than a million");
   expect(factor(1e6)).toBe("any number of");
+});
+
+test("nothing is at most more than something", () => {
+  expect(likelier(Math.log(16))).toBe("at most 16 times as likely");
+  expect(within(20)).toBe("within 1 km: more than a million times as likely");
+  expect(likelier(1e6)).toBe("any number of times as likely");
 });
 
 test("an even bet becomes at best a bet of 4 to 1, 80 %", () => {

@@ -16,6 +16,8 @@ const MOST_CELLS = 10_000;
 const KEY = "crowdveil-plan";
 
 const START = {
+  /** How far the operator has come. */
+  step: 0,
   kind: "squares" as AreaKind,
   south: 40.68 as number | null,
   west: -74.03 as number | null,
@@ -68,11 +70,13 @@ export class Form {
   readonly id = $derived(this.fields.id || idFrom(this.fields.name));
   readonly termsWrong = $derived(checkTerms(this.fields));
   readonly offerWrong = $derived(checkOffer(this.fields, this.id));
+  readonly rulesWrong = $derived(checkRules(this.fields));
   readonly wanted = $derived(Math.max(1, Math.round(((this.fields.sharePercent ?? 0) / 100) * (this.fields.users ?? 0))));
 
   /** The plan, as far as a preview needs it: name and offer may still be missing. */
   readonly plan: NewCampaign | undefined = $derived.by(() => {
-    if (!this.shape || this.targets.length === 0 || Object.keys(this.termsWrong).length) return undefined;
+    if (!this.shape || this.targets.length === 0) return undefined;
+    if (Object.keys(this.termsWrong).length || Object.keys(this.rulesWrong).length) return undefined;
     return planOf(this.fields, this.shape, this.targets, this.wanted);
   });
 
@@ -138,7 +142,7 @@ export function checkArea(fields: Fields): Wrong {
     south: within(south, -89, 89, "degrees"),
     north: within(north, -89, 89, "degrees") ?? (lower(south, north) ? undefined : "Should lie north of the southern edge."),
     west: within(west, -180, 180, "degrees"),
-    east: within(east, -180, 360, "degrees") ?? (lower(west, east) ? undefined : "Should lie east of the western edge."),
+    east: within(east, -180, 180, "degrees") ?? (lower(west, east) ? undefined : "Should lie east of the western edge."),
     cellKm: fields.kind === "squares" ? within(cellKm, 0.01, 1000, "km") : undefined,
   };
   const bounds = boundsOf(fields);
@@ -163,7 +167,7 @@ export function checkTerms(fields: Fields): Wrong {
   });
 }
 
-/** What is wrong with the offer and the rules, by field. */
+/** What is wrong with the offer, by field. */
 export function checkOffer(fields: Fields, id: string): Wrong {
   const bytes = new TextEncoder().encode(JSON.stringify(fields.offer)).length;
   return wrongs({
@@ -174,6 +178,12 @@ export function checkOffer(fields: Fields, id: string): Wrong {
       : bytes > 3000
         ? "Too long: at most 3,000 bytes."
         : undefined,
+  });
+}
+
+/** What is wrong with the rules, by field. */
+export function checkRules(fields: Fields): Wrong {
+  return wrongs({
     deadlineHours: fields.deadlineHours === null ? undefined : within(fields.deadlineHours, 0.01, 24 * 365, "hours"),
     delta: within(fields.delta, 0, 0.999, ""),
     nullFactor: fields.nullRule === "protected" ? within(fields.nullFactor, 1.01, 1_000_000, "") : undefined,

@@ -18,14 +18,12 @@ export class Previews {
   busy = $state(false);
   drawing = $state(false);
   error: unknown = $state();
+  /** Why there are no curves around a point that was answered. */
+  curvesError: unknown = $state();
   readonly #points: Newest<NewCampaign, Previewed>;
   readonly #curves: Newest<NewCampaign, Previewed>;
 
   constructor(api: Api) {
-    const failed = (error: unknown) => {
-      session.noticed(error);
-      this.error = error;
-    };
     const asking = (curves: "yes" | "no") => async (plan: NewCampaign, signal: AbortSignal) => ({
       plan,
       preview: await api.preview(plan, curves, signal),
@@ -35,17 +33,27 @@ export class Previews {
       {
         answered: (found) => {
           this.point = found;
-          this.error = undefined;
+          this.error = this.curvesError = undefined;
           this.#curves.ask(found.plan);
         },
-        failed,
+        failed: (error) => {
+          session.noticed(error);
+          this.error = error;
+        },
         busy: (yes) => (this.busy = yes),
       },
       FOLLOW_MS,
     );
     this.#curves = new Newest(
       asking("yes"),
-      { answered: (found) => (this.curves = found), failed, busy: (yes) => (this.drawing = yes) },
+      {
+        answered: (found) => (this.curves = found),
+        failed: (error) => {
+          session.noticed(error);
+          this.curvesError = error;
+        },
+        busy: (yes) => (this.drawing = yes),
+      },
       REST_MS,
     );
   }
@@ -56,6 +64,7 @@ export class Previews {
   }
 
   cancel(): void {
+    this.error = this.curvesError = undefined;
     this.#curves.cancel();
     this.#points.cancel();
   }

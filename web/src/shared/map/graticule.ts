@@ -21,7 +21,7 @@ export function addGraticule(map: LeafletMap): void {
     for (const longitude of multiples(bounds.getWest(), bounds.getEast(), step)) {
       const x = Math.round(map.latLngToContainerPoint([bounds.getCenter().lat, longitude]).x) + 0.5;
       path.push(`M${x} 0V${size.y}`);
-      if (x > 60 && x < size.x - 30) texts.push(text(x, 13, degrees(longitude, decimals, "E", "W"), "middle"));
+      if (x > 60 && x < size.x - 30) texts.push(text(x, 13, degrees(aroundTheWorld(longitude), decimals, "E", "W"), "middle"));
     }
     for (const latitude of multiples(bounds.getSouth(), bounds.getNorth(), step)) {
       const y = Math.round(map.latLngToContainerPoint([latitude, bounds.getCenter().lng]).y) + 0.5;
@@ -61,6 +61,11 @@ function* multiples(from: number, to: number, step: number): Generator<number> {
 function niceStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(least));
   return ([1, 2, 5].find((one) => one * power >= least) ?? 10) * power;
+}
+
+/** Beyond 180° east lies the west. */
+function aroundTheWorld(longitude: number): number {
+  return longitude - 360 * Math.round(longitude / 360);
 }
 
 function degrees(value: number, decimals: number, positive: string, negative: string): string {
