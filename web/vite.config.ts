@@ -3,15 +3,40 @@
 
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { readdirSync } from "node:fs";
+import { basename } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const pages = readdirSync(folder).filter((name) => name.endsWith(".html"));
 
+const PARTS = '<meta name="crowdveil-parts" content="">';
+
+/** Tell the participant's page all parts it may ever ask for, so that it can keep them. What needs a part names it. */
+const listParts: Plugin = {
+  name: "list-parts",
+  generateBundle: {
+    order: "post", // styles of parts that are loaded lazily are written into the scripts last
+    handler(_, bundle) {
+      const page = bundle["join.html"];
+      if (page?.type !== "asset") throw new Error("there is no participant's page");
+      const found = new Set([page.fileName]);
+      for (const file of found) {
+        const one = bundle[file];
+        const text = one?.type === "chunk" ? one.code : one?.source.toString();
+        for (const name of Object.keys(bundle)) if (text?.includes(basename(name))) found.add(name);
+      }
+      found.delete(page.fileName);
+      const named = [...found].map((name) => `/pages/${name}`).join(" ");
+      page.source = page.source.toString().replace(PARTS, PARTS.replace('""', `"${named}"`));
+    },
+  },
+};
+
 export default defineConfig({
   base: "/pages/",
-  plugins: [svelte()],
+  plugins: [svelte(), listParts],
   build: {
     target: "es2022",
     outDir: "dist",

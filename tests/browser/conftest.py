@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -107,7 +108,7 @@ SETTLED = """async () => {
     // Maps and curves follow the size a frame after the page does, and are drawn in the next.
     for (let frame = 0; frame < 4; frame += 1) await new Promise(requestAnimationFrame);
 }"""
-KEPT = "urls => Promise.all(urls.map((url) => caches.match(url))).then((found) => found.every(Boolean))"
+KEPT = "caches.match('/join/').then(Boolean)"
 
 
 class Screen:
@@ -122,17 +123,13 @@ class Screen:
         self._prefix = prefix
         self._searched = "desktop" if prefix == "console" else "phone"
         self.violations: list[str] = []
-        self._parts: set[str] = set()
-        page.on("request", self._note_part)
-
-    def _note_part(self, request: Any) -> None:
-        if "/pages/" in request.url and not request.url.endswith("/sw.js"):
-            self._parts.add(request.url)
 
     def wait_until_kept(self) -> None:
-        """Until the page, and all that it has loaded so far, would start without a network."""
-        self.page.wait_for_function("navigator.serviceWorker.ready.then(() => caches.match('/join/')).then(Boolean)")
-        self.page.wait_for_function(KEPT, arg=sorted(self._parts))
+        """Until the page would start without a network: it keeps itself after its parts."""
+        late = time.monotonic() + PATIENCE_MS / 1000
+        while not self.page.evaluate(KEPT):  # wait_for_function takes a promise for a yes
+            assert time.monotonic() < late, "the page is not kept"
+            self.page.wait_for_timeout(50)
 
     def shoot(self, name: str, *, whole: bool = True) -> None:
         """Photograph the state in both sizes, and remember what axe finds grave in it."""

@@ -36,6 +36,7 @@ from tests.browser.journeys import (
     until,
     visits,
 )
+from tests.browser.proxy import WELCOME, Proxy
 
 pytestmark = pytest.mark.xdist_group("join")  # one browser, one server
 FROZEN_MS = 3000
@@ -306,17 +307,28 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         assert sum(one.method == "POST" for one in sent) == 1
 
 
+KEPT_KINDS = """async () => {
+    const cache = await caches.open("crowdveil-pages");
+    const kind = async (one) => (await cache.match(one)).headers.get("content-type");
+    const named = async (one) => [one.url.split("/").at(-1).split("-")[0], await kind(one)];
+    return Object.fromEntries(await Promise.all((await cache.keys()).map(named)));
+}"""
+
+
 def test_the_page_starts_without_a_network_and_shows_what_was_announced(look: Look, server: Server, mine: Path) -> None:
     start(server, "again")
     with look("join") as screen:
         page = screen.page
         page.goto("/join/again")
-        add_visits(page, mine)
         screen.wait_until_kept()
+        kept = page.evaluate(KEPT_KINDS)
+        assert {"CellMap", "worker", "hexagons", "towers"} <= kept.keys(), "what no one has asked for yet, too"
+        assert not {"console", "Campaign", "Wizard"} & kept.keys(), "the console's parts are the operator's"
+        page.context.new_cdp_session(page).send("Network.clearBrowserCache")
         page.context.set_offline(True)
         page.reload()
         page.get_by_text("You see what the campaign announced").wait_for()
-        page.locator(".map canvas").wait_for()
+        add_visits(page, mine)
         press(page)
         page.get_by_text("You have no seat yet and nothing was drawn").wait_for()
         screen.shoot("offline-no-seat")
@@ -327,6 +339,31 @@ def test_the_page_starts_without_a_network_and_shows_what_was_announced(look: Lo
         page.get_by_role("link", name="Coffee on Broadway").wait_for()
         screen.shoot("home")
         page.context.set_offline(False)
+
+
+def test_the_kept_page_outlives_what_others_answer_in_its_place(browser: Any, server: Server) -> None:
+    start(server, "proxied")
+    with Proxy(server.url) as proxy, browser.new_page(base_url=proxy.url) as page:
+        page.set_default_timeout(PATIENCE_MS)
+        ours = page.get_by_role("heading", name="Coffee on Broadway")
+        proxy.answer("towers", 200)
+        with page.expect_response(re.compile("towers")):
+            page.goto("/join/proxied")
+        proxy.pass_on()
+        page.reload()
+        Screen(page, "join").wait_until_kept()
+        assert page.evaluate(KEPT_KINDS)["towers"].startswith("text/javascript")
+        proxy.answer("/join/", 502)
+        page.reload()
+        ours.wait_for()
+        proxy.answer("/join/", 200)
+        page.reload()
+        page.get_by_role("heading", name=WELCOME).wait_for()
+        proxy.free.clear()
+        page.reload()
+        page.get_by_text("Fetching and checking the campaign").wait_for()
+        proxy.pass_on()
+        ours.wait_for()
 
 
 def test_two_tabs_draw_once(look: Look, server: Server, mine: Path) -> None:

@@ -44,6 +44,7 @@ def test_pages_are_served_with_a_policy_that_lets_nothing_else_in(paged: Hall) -
         script = hall.ask("GET", "/pages/assets/app-1234.js", accept_encoding="gzip")
         assert script.headers["content-type"].startswith("text/javascript")
         assert "immutable" in script.headers["cache-control"]
+        assert script.headers["service-worker-allowed"] == "/", "it serves /join/ and /pages/"
         assert script.headers["content-encoding"] == "gzip"
         assert kind_of(hall.ask("GET", "/pages/assets/none.js")) == "not-found"
         assert kind_of(hall.ask("GET", "/pages/../settings.py")) == "not-found"

@@ -1,8 +1,8 @@
-// Serves the participant's page when there is no network. It touches pages and their parts only: requests of the campaign
-// (/v1/...) pass by, unchanged and uncached.
+// Serves the participant's page, and its worker, when there is no network. It touches pages and their parts only: requests
+// of the campaign (/v1/...) pass by, unchanged and uncached. What is kept is put there by the page itself, in offline.ts.
 
-const CACHE = "crowdveil-pages";
-const SHELL = "/join/";
+const PAGE = "/join/";
+const PARTS = "/pages/assets/";
 const PATIENCE_MS = 4000;
 
 addEventListener("install", () => {
@@ -17,48 +17,24 @@ addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== location.origin) return;
-  if (request.mode === "navigate" && url.pathname.startsWith(SHELL)) event.respondWith(page(request));
-  else if (url.pathname.startsWith("/pages/")) event.respondWith(part(request, url));
+  if (request.mode === "navigate" && url.pathname.startsWith(PAGE)) event.respondWith(page(request));
+  else if (url.pathname.startsWith(PARTS)) event.respondWith(part(request));
 });
 
-/** The newest page if the network gives it soon, else the last one. Every campaign has the same page. */
+/** The newest page if the server gives it soon, else the kept one. Every campaign has the same page. */
 async function page(request) {
-  const cache = await caches.open(CACHE);
-  const kept = await cache.match(SHELL);
-  try {
-    const signal = kept === undefined ? undefined : AbortSignal.timeout(PATIENCE_MS);
-    const answer = await fetch(request, { signal });
-    if (answer.ok) await take(cache, kept, answer.clone()).catch(noRoom);
-    return answer;
-  } catch (error) {
-    if (kept === undefined) throw error;
-    return kept.clone();
-  }
+  const kept = await caches.match(PAGE);
+  if (kept === undefined) return fetch(request);
+  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, kept));
+  // From 500 on it is a proxy that speaks, or a server in trouble.
+  const answered = fetch(request).then(
+    (answer) => (answer.status < 500 ? answer : kept),
+    () => kept,
+  );
+  return Promise.race([answered, late]);
 }
 
-/** A new page comes with new parts: those of the last one go. */
-async function take(cache, kept, answer) {
-  const text = await answer.clone().text();
-  if (kept !== undefined && (await kept.clone().text()) !== text) {
-    for (const old of await cache.keys()) await cache.delete(old);
-  }
-  await cache.put(SHELL, answer);
+/** Parts are named by their content: they never change. */
+async function part(request) {
+  return (await caches.match(request.url)) ?? fetch(request);
 }
-
-/** Parts named by their content never change; the few others are asked for first. */
-async function part(request, url) {
-  const cache = await caches.open(CACHE);
-  const kept = await cache.match(request.url);
-  if (kept !== undefined && url.pathname.startsWith("/pages/assets/")) return kept;
-  try {
-    const answer = await fetch(request);
-    if (answer.ok && !url.pathname.endsWith("/sw.js")) await cache.put(request.url, answer.clone()).catch(noRoom);
-    return answer;
-  } catch (error) {
-    if (kept === undefined) throw error;
-    return kept;
-  }
-}
-
-/** Without room for a copy, the page works as long as there is a network. */
-function noRoom() {}

@@ -63,7 +63,7 @@ def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None
 
     @routes.get("/pages/{name:path}")
     async def part(name: str, request: Request) -> Response:
-        # The worker that lets the participant's page start without a network lives below /pages/, and serves /join/.
+        # What lets the participant's page start without a network lives below /pages/, and serves /join/ too.
         more = {"service-worker-allowed": "/"}
         if "/" in name:  # named by their content
             more["cache-control"] = "public, max-age=31536000, immutable"

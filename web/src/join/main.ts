@@ -10,5 +10,4 @@ const worker = new Worker(new URL("./worker/worker.ts", import.meta.url), { type
 const take = new Take((happened) => connect(worker, happened));
 
 mount(Join, { target: pageRoot(), props: { take } });
-void take.begin();
-void workOffline();
+void take.begin().then(workOffline);

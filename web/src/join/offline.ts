@@ -1,8 +1,34 @@
-// The page without a network: a service worker serves what was loaded before; what is loaded before it is in charge is put
-// into its cache here, from the page and from its worker. Files below /pages/assets/ are named by their content.
+// The page without a network: a service worker serves what is put into a cache here. The page names all of its parts, and
+// those of its worker (vite.config.ts lists them); it is itself put last, so whatever is kept has all it needs.
 
 const CACHE = "crowdveil-pages";
+const PAGE = "/join/";
 const PARTS = "/pages/";
+/** A worker is served by the scope that holds its script, whichever page started it. */
+const SCOPES = [PAGE, PARTS];
+/** After the page is there: what it may need some day should not hold up what it needs now. */
+const LATER_MS = 1000;
+let forgotten = false;
+
+/** Take along the page and every part that it may need. */
+export async function workOffline(): Promise<void> {
+  const named = document.querySelector<HTMLMetaElement>("meta[name=crowdveil-parts]")?.content ?? "";
+  await new Promise((resolve) => setTimeout(resolve, LATER_MS));
+  if (!("serviceWorker" in navigator) || named === "" || forgotten) return;
+  try {
+    await Promise.all(SCOPES.map((scope) => navigator.serviceWorker.register("/pages/sw.js", { scope })));
+    const cache = await caches.open(CACHE);
+    const parts = named.split(" ");
+    for (const part of parts) await keep(cache, part);
+    const page = await fetch(location.pathname, { credentials: "omit" });
+    // Someone else's page, such as a hotel's, or a newer one, which keeps itself once it is opened.
+    if (!isOurs(page) || !(await page.clone().text()).includes(named)) return;
+    await cache.put(PAGE, page);
+    for (const { url } of await cache.keys()) if (![PAGE, ...parts].includes(new URL(url).pathname)) await cache.delete(url);
+  } catch {
+    // Private windows, old browsers, no room, no network: the page works, or starts as it was kept before.
+  }
+}
 
 /** Copy into the cache what this page or worker has loaded; the browser has it at hand, so nothing is fetched again. */
 export async function keepLoaded(): Promise<void> {
@@ -11,7 +37,7 @@ export async function keepLoaded(): Promise<void> {
     const cache = await caches.open(CACHE);
     const loaded = performance.getEntriesByType("resource").map(({ name }) => new URL(name));
     const own = new Set([location.href, ...loaded.map(({ href }) => href)].map((href) => new URL(href)).filter(isPart).map(String));
-    for (const url of own) if ((await cache.match(url)) === undefined) await cache.add(url);
+    for (const url of own) await keep(cache, url);
   } catch {
     // Without room for a copy, the page works as long as there is a network.
   }
@@ -21,25 +47,21 @@ function isPart(url: URL): boolean {
   return url.origin === location.origin && url.pathname.startsWith(PARTS) && !url.pathname.endsWith("/sw.js");
 }
 
-/** Take the page itself along. */
-export async function workOffline(): Promise<void> {
-  if (!("serviceWorker" in navigator)) return;
-  try {
-    await navigator.serviceWorker.register("/pages/sw.js", { scope: "/join/" });
-    await navigator.serviceWorker.ready;
-    const cache = await caches.open(CACHE);
-    if ((await cache.match("/join/")) === undefined) {
-      const page = await fetch(location.pathname, { credentials: "omit" });
-      if (page.ok) await cache.put("/join/", page);
-    }
-    await keepLoaded();
-  } catch {
-    // Private windows and old browsers: the page works, but only with a network.
-  }
+async function keep(cache: Cache, url: string): Promise<void> {
+  if ((await cache.match(url)) !== undefined) return;
+  const answer = await fetch(url, { priority: "low" });
+  // No part is a page: some proxies answer every question with one of theirs.
+  if (!isOurs(answer) || answer.headers.get("content-type")?.startsWith("text/html")) throw new Error(`${url} is no part`);
+  await cache.put(url, answer);
+}
+
+function isOurs(answer: Response): boolean {
+  return answer.ok && answer.type === "basic" && !answer.redirected;
 }
 
 /** Forget the copies too. */
 export async function forgetPages(): Promise<void> {
+  forgotten = true;
   if ("caches" in globalThis) await caches.delete(CACHE).catch(() => false);
   if (!("serviceWorker" in navigator)) return;
   for (const one of await navigator.serviceWorker.getRegistrations().catch(() => [])) await one.unregister();
