@@ -35,7 +35,8 @@ def paged(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hall
 
 def test_pages_are_served_with_a_policy_that_lets_nothing_else_in(paged: Hall) -> None:
     with paged as hall:
-        for path, text in (("/console", "console"), ("/join/coffee", "join")):
+        joins = ("/join/coffee", "/join/coffee/", "/join/", "/join")
+        for path, text in (("/console", "console"), ("/console/", "console"), *((join, "join") for join in joins)):
             answer = hall.ask("GET", path)
             assert (answer.status_code, text in answer.text) == (200, True)
             assert answer.headers["content-security-policy"] == content_policy(None)

@@ -52,10 +52,14 @@ def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None
         return Response(status_code=307, headers={"location": "/console"})
 
     @routes.get("/console")
+    @routes.get("/console/")
     async def console(request: Request) -> Response:
         return _send(files.get("console.html"), request.headers.get("accept-encoding", ""), headers)
 
+    @routes.get("/join")  # which says that it names no campaign
+    @routes.get("/join/")
     @routes.get("/join/{campaign}")
+    @routes.get("/join/{campaign}/")
     async def join(request: Request) -> Response:
         # No tiles here: asking for the tile of a place would tell where it is.
         own = {**headers, "content-security-policy": content_policy(None)}
