@@ -72,6 +72,8 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
         (("--clock", "local"), ("clock = 'local'", "needs a zone")),
         (("--zone", "UTC", "--offset-column", "latitude"), ("zone = 'UTC'", "together with --offset-column")),
         (("--latitude-column", "lat"), ("fixes.csv: has no column 'lat'", "user, time, latitude")),
+        (("--user-column", ""), ("user_column = ''", "should name a column")),
+        (("--offset-column", " "), ("offset_column = ' '", "should name a column")),
         (("--towers", "towers.csv"), ("towers = 'towers.csv'", "calls")),
         (("--format", "foursquare", "--clock", "local", "--zone", "UTC"), ("format = 'foursquare'", "tables")),
     ],

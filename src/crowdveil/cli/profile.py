@@ -181,6 +181,9 @@ def run(
             seed=read_whole("seed", seed),
         )
         layout = Layout(user_column, time_column, latitude_column, longitude_column, offset_column, zone, clock.value)
+    for name, column in zip(("user", "time", "latitude", "longitude", "offset"), layout.columns, strict=False):
+        if not column.strip():
+            raise InputError(f"{name}_column", column, "should name a column")
     check_memory(memory)
     open_folder(out)
     inputs, layout = _inputs(traces, format, towers, layout, out)

@@ -101,7 +101,7 @@ def _check_name(path: str, head: bytes) -> None:
             raise FileFormatError(f"{path}: is packed with {kind}, which engines cannot read; unpack it, or use gz")
     name = Path(path).name
     ending = next((end for end in ENDINGS_OF_PACKED if name.lower().endswith(end)), "")
-    bare = name.removesuffix(name[len(name) - len(ending) :]) if ending else name
+    bare = name[: len(name) - len(ending)]
     if head.startswith(GZIP):
         if not name.endswith(".gz"):
             what = "is packed with gzip, which engines tell by the name alone"
