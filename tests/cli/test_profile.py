@@ -49,6 +49,7 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
         (("--engine", "sparc"), ("engine = 'sparc'", "duckdb, spark")),
         (("--engine", "spark://"), ("engine = 'spark://'",)),
         (("--memory", "much"), ("memory = 'much'", "4GB")),
+        (("--memory", "0GB"), ("memory = '0GB'", "at least 10MB")),
         (("--threads", "0"), ("threads = 0", "from 1")),
         (("--threads", "two"), ("threads = 'two'", "whole number")),
         (("--part-gb", "0"), ("part_gb = '0'", "above 0")),
@@ -56,7 +57,8 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
         (("--part-gb", "inf"), ("part_gb = 'inf'", "above 0")),
         (("--delta", "1.5"), ("delta = 1.5",)),
         (("--method", "recency"), ("--half-life is missing",)),
-        (("--half-life", "4"), ("half_life_periods = 4.0", "recency")),
+        (("--half-life", "4"), ("half_life = 4.0", "recency")),
+        (("--method", "recency", "--half-life", "0"), ("half_life = 0.0", "above 0")),
         (("--rule", "target-aware"), ("--targets is missing",)),
         (("--targets", "3"), ("targets", "target-aware")),
         (("--rule", "target-aware", "--targets", "25"), ("targets = 25", "0 to 24")),
@@ -64,11 +66,14 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
         (("--start", "2024-07-06", "--period", "day", "--weekdays-only"), ("start", "is a weekend")),
         (("--start", "2150-01-01", "--zone", "Europe/Berlin"), ("no fix lies in", "outside of the periods: 60")),
         (("--periods", "0"), ("periods = 0", "at least 1")),
+        (("--periods", "1000000"), ("periods = 1000000", "from 1 to 100,000")),
         (("--train", "9"), ("train = 9", "at most the 4 periods")),
         (("--zone", "Berlin"), ("zone = 'Berlin'", "Europe/Berlin")),
         (("--clock", "local"), ("clock = 'local'", "needs a zone")),
-        (("--zone", "UTC", "--offset-column", "latitude"), ("zone = 'UTC'", "not be given together")),
+        (("--zone", "UTC", "--offset-column", "latitude"), ("zone = 'UTC'", "together with --offset-column")),
         (("--latitude-column", "lat"), ("fixes.csv: has no column 'lat'", "user, time, latitude")),
+        (("--user-column", ""), ("user_column = ''", "should name a column")),
+        (("--offset-column", " "), ("offset_column = ' '", "should name a column")),
         (("--towers", "towers.csv"), ("towers = 'towers.csv'", "calls")),
         (("--format", "foursquare", "--clock", "local", "--zone", "UTC"), ("format = 'foursquare'", "tables")),
     ],
@@ -82,6 +87,19 @@ def test_bad_options_are_named(
 def test_missing_traces_are_asked_for(run: Run, area: Path) -> None:
     refused(run("profile", "--area", area, "--out", "out"), "--traces is missing")
     refused(run("profile", "--area", area, "--out", "out", "--traces", "*.parquet"), "*.parquet: no file matches")
+    refused(run("profile", "--area", area, "--out", "out", "--traces", ""), "traces = ''", "should name a file")
+    snap = ("--traces", "", "--format", "snap")
+    refused(run("profile", "--area", area, "--out", "out", *snap), "traces = ''", "should name a file")
+
+
+def test_an_empty_name_is_no_folder(run: Run, area: Path, traces: Path) -> None:
+    refused(run("profile", "--traces", traces, "--area", area, "--out", ""), "--out", "should name a folder")
+
+
+def test_an_address_is_left_to_spark(run: Run, area: Path) -> None:
+    for address in ("hdfs://x/y.parquet", "s3://x/y.parquet", "http://x/y.parquet"):
+        asked = ("profile", "--traces", address, "--area", area, "--out", "out")
+        refused(run(*asked), f"traces = '{address}'", "addresses are read by Spark alone")
 
 
 def test_a_published_format_is_read_first_and_what_it_drops_is_counted(run: Run, area: Path, tmp_path: Path) -> None:
@@ -94,6 +112,32 @@ def test_a_published_format_is_read_first_and_what_it_drops_is_counted(run: Run,
         summary = json.loads(result.stdout)
         assert (summary["fixes_counted"], summary["users"]) == (1, 1)
         assert summary["fixes_left_out"] == {"exact duplicate": 1, "latitude out of range": 1}
+    assert "visits, profile, places kept" in result.stderr
+    assert sorted(path.name for path in Path("out").glob("*fixes*")) == ["fixes.json", "fixes.parquet"]
+
+
+@pytest.mark.parametrize("broken", ["", "[]", "{}", '{"made_from": 1, "dropped": null}'])
+def test_a_published_format_is_read_again_where_it_is_not_known_what_was_read(
+    run: Run, area: Path, tmp_path: Path, broken: str
+) -> None:
+    line = "470\t49bb\t4bf5\tCafe\t40.71981\t-73.98\t-240\tTue Apr 03 18:00:09 +0000 2012\n"
+    (tmp_path / "nyc.txt").write_text(line * 2)
+    (tmp_path / "out").mkdir()
+    for name in ("fixes.json", "fixes.parquet"):
+        (tmp_path / "out" / name).write_text(broken)
+    asked = ("profile", "--traces", "nyc.txt", "--format", "foursquare", "--area", area, "--out", "out", "--json")
+    result = run(*asked)
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["fixes_left_out"] == {"exact duplicate": 1}
+
+
+def test_results_may_lie_below_a_folder_of_traces(run: Run, area: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in" / "000" / "Trajectory"
+    folder.mkdir(parents=True)
+    (folder / "1.plt").write_text("head\n" * 6 + "40.72,-73.98,0,100,45475.5,2024-07-04,12:00:00\n")
+    for _ in range(2):
+        result = run("profile", "--traces", "in", "--format", "geolife", "--area", area, "--out", "in/out")
+        assert result.exit_code == 0, result.stderr
     assert "visits, profile, places kept" in result.stderr
 
 

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from time import monotonic, sleep
 
+import psutil  # type: ignore[import-untyped]
 import pytest
 
 from crowdveil.profile.batch import LAYOUT, Choice, Job, Span, find_inputs, open_engine, save_fixes
@@ -14,6 +21,7 @@ from crowdveil.traces import City, Habits
 from tests.cli.helpers import Run, refused
 
 CITY = City(4, 400, Habits(6))
+PATIENCE_S = 30.0
 FEW = ("--methods", "none,random", "--rounds", "2")
 
 
@@ -65,7 +73,20 @@ def test_profiled_traces_are_people(run: Run, profiled: Path) -> None:
 def test_what_does_not_fit_is_refused_in_a_line(run: Run, profiled: Path) -> None:
     here = ("--profiled", str(profiled), "--area", "area.json", "--out", "scaled")
     refused(run("scale", "--out", "scaled"), "--users is missing")
-    refused(run("scale", *here, "--users", "5"), "--users is missing")
+    refused(run("scale", *here, "--users", "5"), "users = '5'", "has no meaning beside --profiled")
+    for wrong in ("-3", "0", "100000"):
+        refused(run("scale", *here, "--densest", wrong), f"densest = {wrong}", "should be from 1 to")
+    refused(run("scale", *here, "--densest", ""), "densest = ''", "whole number")
+    refused(run("scale", *here, "--targets", "3", "--densest", "2"), "densest = '2'", "beside --targets")
+    refused(run("scale", *here, "--targets", ""), "targets = []", "at least one")
+    refused(run("scale", *here, "--targets", "99999"), "targets")
+    refused(run("scale", *here, "--memory", "1KB"), "memory = '1KB'", "at least 10MB")
+    refused(run("scale", "--users", "10", "--out", ""), "--out", "should name a folder")
+    refused(
+        run("scale", "--users", "1", "--out", "scaled"), "users = '1'", "nobody has a frequent place; lower --delta"
+    )
+    refused(run("scale", "--users", f"{10**21}", "--out", "scaled"), "users = 1", "at most 10,000,000,000")
+    refused(run("scale", "--users", "9", "--weeks", "100000", "--out", "scaled"), "weeks = 100000", "at most 520")
     refused(run("scale", "--profiled", str(profiled), "--out", "scaled"), "--area is missing")
     refused(run("scale", *here, "--weeks", "5"), "weeks")
     refused(run("scale", "--users", "10", "--targets", "3", "--out", "scaled"), "targets")
@@ -89,3 +110,36 @@ def test_what_does_not_fit_is_refused_in_a_line(run: Run, profiled: Path) -> Non
     summary = json.loads((profiled / "summary.json").read_text())
     (profiled / "summary.json").write_text(json.dumps(summary | {"train": 6}))
     refused(run("scale", *here), "smaller --train")
+    for broken in ("[1]", "", json.dumps(summary | {"train": None})):
+        (profiled / "summary.json").write_text(broken)
+        refused(run("scale", *here), "profiled: holds no summary.json")
+    (profiled / "summary.json").write_text(json.dumps(summary))
+    shutil.rmtree(profiled / "places")
+    refused(run("scale", *here), "profiled/places: holds no Parquet of")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("one", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_process_outlives_a_run_that_is_ended(tmp_path: Path, one: signal.Signals) -> None:
+    command = [sys.executable, "-m", "crowdveil", "scale", "--users", "3000000", "--out", str(tmp_path)]
+    half = tmp_path / "people.parquet.half"
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    until = monotonic() + PATIENCE_S
+    while not half.exists() or len(psutil.Process(process.pid).children()) < 2:
+        assert process.poll() is None
+        assert monotonic() < until
+        sleep(0.05)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    if one is signal.SIGINT:
+        os.killpg(process.pid, one)  # Ctrl-C reaches every process of a terminal
+    else:
+        process.send_signal(one)
+    _, said = process.communicate(timeout=PATIENCE_S)
+    left = psutil.wait_procs(workers, timeout=PATIENCE_S)[1]
+    for worker in left:
+        worker.kill()
+    assert left == []
+    assert process.returncode == {signal.SIGKILL: -9, signal.SIGTERM: 143, signal.SIGINT: 130}[one]
+    if one is not signal.SIGKILL:  # of which nobody can say anything
+        assert "Traceback" not in said
+        assert list(tmp_path.iterdir()) == []

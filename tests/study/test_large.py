@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
+from multiprocessing import active_children
 from pathlib import Path
+from typing import cast
 
 import ibis
 import numpy as np
@@ -16,7 +19,7 @@ import pytest
 from crowdveil.area import Grid
 from crowdveil.campaign import Plan, RoundClosed, RoundOpened, advance, begin, next_policy, select
 from crowdveil.certify import certify
-from crowdveil.errors import InputError
+from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.place import NULL
 from crowdveil.prior import count_symbols, divergence
 from crowdveil.profile import Periods, count_visits
@@ -198,3 +201,30 @@ def test_a_grid_covers_the_town(town: Town) -> None:
     assert isinstance(town.area, Grid)
     located = town.area.locate(town.city.block(0).latitude, town.city.block(0).longitude)
     assert (located >= 0).mean() > 0.9
+
+
+def test_a_file_that_cannot_be_finished_is_not_left_behind(town: Town, tmp_path: Path) -> None:
+    def stop(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    before = len(active_children())
+    with pytest.raises(KeyboardInterrupt):
+        write_people(town, tmp_path / "people.parquet", 1, stop)
+    assert list(tmp_path.iterdir()) == []
+    assert len(active_children()) == before
+
+
+def test_a_worker_that_is_ended_is_told_in_words(town: Town, tmp_path: Path) -> None:
+    with pytest.raises(CrowdveilError, match="a process that made people was ended; is there too little memory"):
+        write_people(cast(Town, Deadly(town.city)), tmp_path / "people.parquet", 1, lambda *_: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """A town whose people end the process that makes them, as a system short of memory does."""
+
+    city: City
+
+    def people(self, block: int) -> pa.Table:
+        os._exit(block + 1)

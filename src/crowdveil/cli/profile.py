@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json as json_text
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crowdveil.cli.console import note, show, show_json, steps_bar, working
-from crowdveil.cli.files import load_area, open_folder
+from crowdveil.cli.files import load_area, open_folder, write_whole
 from crowdveil.cli.options import missing, read_real, read_targets, read_whole
 from crowdveil.cli.simulate import Period, ProfileName, RuleName, read_day
 from crowdveil.cli.traces import Format, Source, read_traces
@@ -42,6 +44,17 @@ class ClockName(StrEnum):
 
 
 GIGABYTE = 1_000_000_000
+LEAST_MEMORY = 10_000_000
+"""With less DuckDB does not read the first file."""
+OPTIONS = {"count": "periods", "half_life_periods": "half_life", "offset_minutes": "offset_column"}
+"""Names of the library that are called otherwise here."""
+
+
+def named_folder(text: str) -> Path:
+    """A folder behind an option; an empty name would silently be the current one."""
+    if not text.strip():
+        raise typer.BadParameter("should name a folder; . is the current one")
+    return Path(text)
 
 
 def _column(name: str) -> Any:
@@ -52,7 +65,11 @@ def run(
     area: Annotated[Path, typer.Option(help="The area (.json), from `crowdveil area`.", metavar="FILE")],
     out: Annotated[
         Path,
-        typer.Option(help="Folder for visits, profile, places, prior.csv and summary.json.", metavar="FOLDER"),
+        typer.Option(
+            help="Folder for visits, profile, places, prior.csv and summary.json.",
+            metavar="FOLDER",
+            parser=named_folder,
+        ),
     ],
     traces: Annotated[
         list[str] | None,
@@ -143,28 +160,37 @@ def run(
     from crowdveil.profile.batch import run as run_job
 
     cells = load_area(area)
-    span = Span(
-        days=7 if period is Period.week else 1,
-        weekdays_only=weekdays_only,
-        start=None if start is None else read_day("start", start),
-        count=None if periods is None else read_whole("periods", periods),
-        train=None if train is None else read_whole("train", train),
-    )
     if method is ProfileName.recency and half_life is None:
         raise missing("half-life", "the method recency needs it, such as --half-life 4")
     if rule is RuleName.target_aware and targets is None:
         raise missing("targets", "the rule target-aware needs them, such as --targets 3,17")
-    choice = Choice(
-        method=method.value,
-        half_life_periods=None if half_life is None else read_real("half_life", half_life),
-        delta=read_real("delta", delta),
-        rule=rule.value,
-        targets=() if targets is None else tuple(read_targets(targets, cells)),
-        seed=read_whole("seed", seed),
-    )
-    layout = Layout(user_column, time_column, latitude_column, longitude_column, offset_column, zone, clock.value)
+    with _in_options():
+        span = Span(
+            days=7 if period is Period.week else 1,
+            weekdays_only=weekdays_only,
+            start=None if start is None else read_day("start", start),
+            count=None if periods is None else _periods(periods),
+            train=None if train is None else read_whole("train", train),
+        )
+        choice = Choice(
+            method=method.value,
+            half_life_periods=None if half_life is None else read_real("half_life", half_life),
+            delta=read_real("delta", delta),
+            rule=rule.value,
+            targets=() if targets is None else tuple(read_targets(targets, cells)),
+            seed=read_whole("seed", seed),
+        )
+        layout = Layout(user_column, time_column, latitude_column, longitude_column, offset_column, zone, clock.value)
+    for name, column in zip(("user", "time", "latitude", "longitude", "offset"), layout.columns, strict=False):
+        if not column.strip():
+            raise InputError(f"{name}_column", column, "should name a column")
+    check_memory(memory)
     open_folder(out)
     inputs, layout = _inputs(traces, format, towers, layout, out)
+    if inputs.remote and engine == "duckdb":
+        raise InputError(
+            "traces", inputs.paths[0], "addresses are read by Spark alone; fetch it, or add --engine spark"
+        )
     job = Job(inputs, layout, cells, span, choice, PART_BYTES if part_gb is None else _part_bytes(part_gb))
     spill = out / ".spill"
     with working(f"starting {engine}"):
@@ -197,6 +223,33 @@ def require_batch(verb: str) -> None:
         raise CrowdveilError(f"{verb} needs ibis; run: pip install 'crowdveil[batch]'") from None
 
 
+def check_memory(text: str | None) -> None:
+    """Refuse memory with which an engine cannot work."""
+    from crowdveil.profile.batch.engine import size_of
+
+    if text is not None and size_of(text, 1000.0) < LEAST_MEMORY:
+        raise InputError("memory", text, f"should be at least {LEAST_MEMORY // 1_000_000}MB")
+
+
+@contextmanager
+def _in_options() -> Iterator[None]:
+    """Errors of the library in the names of the options."""
+    try:
+        yield
+    except InputError as error:
+        expected = error.expected.replace("with offset_minutes", "with --offset-column")
+        raise InputError(OPTIONS.get(error.field, error.field), error.value, expected) from None
+
+
+def _periods(text: str) -> int:
+    from crowdveil.profile.periods import MAX_PERIODS
+
+    count = read_whole("periods", text)
+    if count > MAX_PERIODS:
+        raise InputError("periods", count, f"should be a whole number of periods from 1 to {MAX_PERIODS:,}")
+    return count
+
+
 def _part_bytes(text: str) -> int:
     gigabytes = read_real("part_gb", text)
     if not 1 <= gigabytes * GIGABYTE < float("inf"):
@@ -218,15 +271,17 @@ def _inputs(
         if towers is not None:
             raise InputError("towers", str(towers), "has no meaning but for calls; leave it out")
         with working("looking at the files"):
-            return find_inputs(patterns, layout), layout
+            return find_inputs(patterns, layout, out), layout
     if len(patterns) > 1:
         raise InputError("traces", patterns, f"the format {format.value} is one file or folder")
     if layout != Layout(zone=layout.zone):
         raise InputError("format", format.value, "has columns and a clock of its own; leave those options to tables")
     path = Path(patterns[0])
+    if not patterns[0].strip():
+        raise InputError("traces", patterns[0], "should name a file or a folder")
     converted, told = out / "fixes.parquet", out / "fixes.json"
-    made_from = [_stamps(path), [] if towers is None else _stamps(towers), format.value, layout.zone]
-    known = json_text.loads(told.read_text()) if converted.exists() and told.exists() else {}
+    made_from = [_stamps(path, out), [] if towers is None else _stamps(towers, out), format.value, layout.zone]
+    known = _known(told) if converted.exists() else {}
     if known.get("made_from") != made_from:
         visits = read_traces(Source(path, format, towers, layout.zone))
         half = out / "fixes.parquet.half"
@@ -234,13 +289,24 @@ def _inputs(
         told.unlink(missing_ok=True)
         half.replace(converted)
         known = {"made_from": made_from, "dropped": dict(visits.dropped)}
-        told.write_text(json_text.dumps(known))
+        write_whole(told, lambda half: half.write_text(json_text.dumps(known)))
     return replace(find_inputs([str(converted)], LAYOUT), dropped=known["dropped"]), LAYOUT
 
 
-def _stamps(path: Path) -> list[list[Any]]:
-    """Name, size and time of change of a file, or of all in a folder."""
+def _known(told: Path) -> dict[str, Any]:
+    """What the converted fixes were made from; nothing, so that they are made again, where that cannot be read."""
+    try:
+        known = json_text.loads(told.read_text(encoding="utf-8"))
+        return {"made_from": known["made_from"], "dropped": {str(why): int(n) for why, n in known["dropped"].items()}}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return {}
+
+
+def _stamps(path: Path, out: Path) -> list[list[Any]]:
+    """Name, size and time of change of a file, or of all in a folder but the results, which may lie below it."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
+    if path.is_dir() and path.resolve() in out.resolve().parents:
+        files = [one for one in files if not one.resolve().is_relative_to(out.resolve())]
     return [[str(one.resolve()), one.stat().st_size, one.stat().st_mtime_ns] for one in files if one.is_file()]
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json as json_text
 import os
 import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import numpy as np
 import typer
@@ -16,9 +20,10 @@ import typer
 from crowdveil.cli.console import note, progress_bar, show, show_json, show_rows, steps_bar, working
 from crowdveil.cli.files import load_area, open_folder
 from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole, refuse
-from crowdveil.cli.profile import require_batch
+from crowdveil.cli.profile import check_memory, named_folder, require_batch
 from crowdveil.cli.simulate import read_methods
 from crowdveil.errors import FileFormatError, InputError
+from crowdveil.policy.policy import check_targets
 
 if TYPE_CHECKING:
     from crowdveil.profile.batch import Engine
@@ -31,11 +36,15 @@ Examples:
   crowdveil scale --profiled /shared/profiled/ --area area.json --densest 4
       --engine spark://host:7077 --out /shared/scaled/
 """
+MOST_USERS, MOST_WEEKS = 10**10, 520
 HEADER = ["method", "selected", "coverage", "KL of the estimate, round by round"]
 
 
 def run(
-    out: Annotated[Path, typer.Option(help="Folder for the table of people and results.json.", metavar="FOLDER")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for the table of people and results.json.", metavar="FOLDER", parser=named_folder),
+    ],
     users: Annotated[
         str | None, typer.Option(help="Make a synthetic city of so many people.", metavar="NUMBER")
     ] = None,
@@ -92,12 +101,16 @@ def run(
     from crowdveil.profile.batch import open_engine
     from crowdveil.study.large import LARGE_METHODS, LargeCrowd, Terms, simulate_large
 
-    if (users is None) == (profiled is None):
+    if users is None and profiled is None:
         raise missing("users", "name either a number of synthetic --users, or what was --profiled")
+    if profiled is not None:
+        refuse({"users": users}, "has no meaning beside --profiled")
     if users is not None:
         refuse({"area": area, "targets": targets}, "has no meaning but with --profiled")
     else:
         refuse({"weeks": weeks, "test": test, "delta": delta}, "has no meaning but with --users")
+    if targets is not None:
+        refuse({"densest": densest}, "has no meaning beside --targets")
     names = read_methods(methods, LARGE_METHODS)
     terms = Terms(
         epsilon_per_km=read_epsilon(epsilon_per_km),
@@ -105,7 +118,8 @@ def run(
         rounds=read_whole("rounds", rounds),
         seed=read_whole("seed", seed),
     )
-    busiest = read_whole("densest", densest or "1")
+    busiest = read_whole("densest", "1" if densest is None else densest)
+    check_memory(memory)
     open_folder(out)
     spill = out / ".spill"
     with working(f"starting {engine}"):
@@ -115,9 +129,9 @@ def run(
             people = _synthetic(
                 out,
                 users=read_whole("users", users),
-                weeks=read_whole("weeks", weeks or "10"),
-                test=read_whole("test", test or "2"),
-                delta=read_real("delta", delta or "0.7"),
+                weeks=read_whole("weeks", "10" if weeks is None else weeks),
+                test=read_whole("test", "2" if test is None else test),
+                delta=read_real("delta", "0.7" if delta is None else delta),
                 densest=busiest,
                 seed=terms.seed,
             )
@@ -125,7 +139,8 @@ def run(
             people = _profiled(opened, profiled or Path(), area, targets, busiest, terms.seed, out)
         table = opened.read_parquet([str(path) for path in people.pop("files")])
         crowd = LargeCrowd(opened, table, **people, terms=terms)
-        found = _simulate(crowd, names, simulate_large)
+        with _nobody_told(users, profiled):
+            found = _simulate(crowd, names, simulate_large)
     finally:
         opened.close()
     shutil.rmtree(spill, ignore_errors=True)
@@ -164,10 +179,14 @@ def _synthetic(
     from crowdveil.study.people import Town, write_people
     from crowdveil.traces import City, Habits
 
+    if users > MOST_USERS:
+        raise InputError("users", users, f"should be at most {MOST_USERS:,}, more than there are people")
+    if weeks > MOST_WEEKS:
+        raise InputError("weeks", weeks, f"should be at most {MOST_WEEKS}, ten years")
     with working("laying out a synthetic city"):
         town = Town.over(City(seed, users, Habits(weeks)), test=test, delta=delta, densest=densest, seed=seed)
     path = out / "people.parquet"
-    with progress_bar(f"profiling {users:,} people") as report:
+    with _ended_in_order(), progress_bar(f"profiling {users:,} people") as report:
         write_people(town, path, os.cpu_count() or 1, report)
     return {"files": [path], "area": town.area, "targets": town.targets, "test_periods": test}
 
@@ -184,22 +203,21 @@ def _profiled(
     try:
         summary = json_text.loads((folder / "summary.json").read_text(encoding="utf-8"))
         made_for, train, periods = summary["area_digest"], int(summary["train"]), int(summary["periods"])
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, LookupError, TypeError):
         raise FileFormatError(f"{folder}: holds no summary.json of `crowdveil profile`") from None
     if made_for != cells.digest:
         raise InputError("area", str(area), "is another one than the profiles were made for")
     if train >= periods:
         raise InputError("profiled", str(folder), f"learnt from all {periods} periods; profile with a smaller --train")
     if targets is not None:
-        wanted = read_targets(targets, cells)
+        wanted = check_targets(read_targets(targets, cells), len(cells))
+    elif not 1 <= densest < len(cells):
+        raise InputError("densest", densest, f"should be from 1 to {len(cells) - 1}")
     else:
         _, reporters = read_pairs(folder / "prior.csv", ("cell",), ("users",))
-        wanted = np.argsort(-reporters, kind="stable")[:densest].tolist()
-    tables = [
-        engine.read_parquet([str(path) for path in sorted((folder / name).glob("*.parquet"))])
-        for name in ("visits", "places")
-    ]
-    people = people_of(tables[0], tables[1], wanted, range(train, periods), seed, engine)
+        wanted = tuple(sorted(np.argsort(-reporters, kind="stable")[:densest].tolist()))
+    visits, places = (engine.read_parquet(_files(folder / name)) for name in ("visits", "places"))
+    people = people_of(visits, places, wanted, range(train, periods), seed, engine)
     half, whole = out / "people.half", out / "people"
     for one in (half, whole):
         shutil.rmtree(one, ignore_errors=True)
@@ -207,7 +225,47 @@ def _profiled(
         engine.write(people, half, lambda done: report("gathering people", done))
     half.rename(whole)
     files = sorted(whole.glob("*.parquet"))
-    return {"files": files, "area": cells, "targets": tuple(sorted(wanted)), "test_periods": periods - train}
+    return {"files": files, "area": cells, "targets": wanted, "test_periods": periods - train}
+
+
+def _files(folder: Path) -> list[str]:
+    files = [str(path) for path in sorted(folder.glob("*.parquet"))]
+    if not files:
+        raise FileFormatError(f"{folder}: holds no Parquet of `crowdveil profile`; run it again")
+    return files
+
+
+@contextmanager
+def _nobody_told(users: str | None, profiled: Path | None) -> Iterator[None]:
+    """Say of a table of people without places by which option there would be some."""
+    try:
+        yield
+    except InputError as error:
+        if error.field != "people":
+            raise
+        if users is not None:
+            what = "nobody has a frequent place; lower --delta, or give more --users or --weeks"
+            raise InputError("users", users, what) from None
+        raise InputError(
+            "profiled", str(profiled), "nobody has a frequent place; profile with a lower --delta"
+        ) from None
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """SIGTERM ends this process like an error does, so that no other process and no half a file is left behind."""
+
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's alone
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _row(one: LargeOutcome) -> list[str]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crowdveil.area import Area, Grid
-from crowdveil.errors import InputError
+from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.place import NULL, choose_places
 from crowdveil.profile import Counts, Periods, count_visits, poisson
 from crowdveil.profile.batch.engine import Engine
@@ -96,15 +102,71 @@ class Town:
 
 def write_people(town: Town, path: Path, processes: int, progress: Callable[[int, int], None]) -> None:
     """Write everyone of a synthetic city; no more than a block per process is in memory, the file grows."""
-    blocks = len(town.city)
     half = path.with_name(path.name + ".half")
+    try:
+        with pq.ParquetWriter(half, SCHEMA) as writer, _workers(processes) as pool:
+            _write_blocks(town, writer, pool, 2 * processes, progress)
+        half.replace(path)
+    except BrokenProcessPool:
+        raise CrowdveilError("a process that made people was ended; is there too little memory?") from None
+    finally:
+        half.unlink(missing_ok=True)
+
+
+def _write_blocks(
+    town: Town, writer: pq.ParquetWriter, pool: Executor, at_once: int, progress: Callable[[int, int], None]
+) -> None:
+    blocks = len(town.city)
+
+    def submit(number: int) -> Future[pa.Table]:
+        with _interrupts_held():
+            return pool.submit(town.people, number)
+
+    # a few at a time: finished blocks that wait to be written would fill the memory
+    waiting = [submit(number) for number in range(min(blocks, at_once))]
+    for number in range(blocks):
+        writer.write_table(waiting.pop(0).result())
+        if (later := number + at_once) < blocks:
+            waiting.append(submit(later))
+        progress(number + 1, blocks)
+
+
+# --- processes ----------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _workers(processes: int) -> Iterator[Executor]:
+    """Processes that end with this one, however it ends, and at once where it does not want them any more."""
     fresh = get_context("spawn")  # a process that is forked beside an engine's threads may hang
-    with pq.ParquetWriter(half, SCHEMA) as writer, ProcessPoolExecutor(processes, fresh) as pool:
-        # a few at a time: finished blocks that wait to be written would fill the memory
-        waiting = [pool.submit(town.people, number) for number in range(min(blocks, 2 * processes))]
-        for number in range(blocks):
-            writer.write_table(waiting.pop(0).result())
-            if (later := number + 2 * processes) < blocks:
-                waiting.append(pool.submit(town.people, later))
-            progress(number + 1, blocks)
-    half.replace(path)
+    theirs, ours = fresh.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(processes, fresh, initializer=_end_with, initargs=(theirs,))
+    with theirs, ours, pool:
+        try:
+            yield pool
+        except BaseException:
+            ours.close()  # what they work on is of no use
+            raise
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A process that is started here hears no Ctrl-C, which is for this one alone; this one hears it at the end."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with(parent: Connection) -> None:
+    """End this process when the other end of a pipe is closed, which the system does for a parent that is killed."""
+
+    def wait() -> None:
+        with suppress(EOFError, OSError):
+            parent.recv_bytes()
+        os._exit(1)
+
+    Thread(target=wait, daemon=True).start()

@@ -78,7 +78,7 @@ def batch(
     """Run one into `out`, on a DuckDB of its own unless an engine is given."""
     patterns = [traces] if isinstance(traces, str | Path) else list(traces)
     layout = layout or Layout()
-    inputs = find_inputs([str(one) for one in patterns], layout)
+    inputs = find_inputs([str(one) for one in patterns], layout, out)
     job = Job(inputs, layout, area, span or Span(), choice or Choice(), part_bytes)
     opened = engine or open_engine("duckdb", threads=2)
     out.mkdir(exist_ok=True)

@@ -13,10 +13,12 @@ import pytest
 from crowdveil.area import Points
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 from crowdveil.profile.batch import Engine, Layout, find_inputs
+from crowdveil.profile.batch.headings import Heading
 from tests.profile.batch.batches import NOON, SQUARES, batch, same, write_csv, write_parquet
 
 HEAD = "user,time,latitude,longitude\n"
 ROW = f"a,{NOON},48.15,11.55\n"
+PRIOR = ("cell", "users", "latitude", "longitude")
 
 
 def written(path: Path, text: str | bytes) -> Path:
@@ -43,6 +45,9 @@ def written(path: Path, text: str | bytes) -> Path:
         ("t", HEAD + ROW + ROW.strip()),
         ("it's [a] *?.csv", HEAD + ROW),
         ("t.csv", "more,longitude,latitude , time, user\nx,11.55,48.15," + f"{NOON},b\n"),
+        ("t.csv", f",{HEAD}0,{ROW}1,{ROW}"),
+        ("t.csv", HEAD.replace("\n", ",\n") + ROW.replace("\n", ",\n")),
+        ("t.csv", HEAD.replace("\n", ",Alt,alt,alt,_broken_row\n") + ROW.replace("\n", ",1,2,3,4\n")),
     ],
 )
 def test_csv_of_every_make_is_read_as_the_readers_do(tmp_path: Path, duck: Engine, name: str, text: str) -> None:
@@ -88,7 +93,7 @@ def test_uuids_are_names_and_the_largest_numbers_are_no_times(tmp_path: Path, du
         ({"t.csv": b""}, "t.csv: has no heading; expected the columns user, time"),
         ({"t.csv": HEAD.encode()}, "there is no row at all"),
         ({"t.csv": b"user,time,lat,longitude\n"}, "t.csv: has no column 'latitude'; its columns are: user, time, lat"),
-        ({"t.csv": b"user,user,time,latitude,longitude\n"}, "names a column twice"),
+        ({"t.csv": b"user,user,time,latitude,longitude\n"}, "has the column 'user' 2 times"),
         ({"t.csv": b"User,user,time,latitude,longitude\n"}, "User, user, which differ in case at most"),
         ({"t.csv": HEAD.encode(), "u.csv": b"user;time;latitude;longitude\n"}, "u.csv: its first line is not that of"),
         ({"t.csv": HEAD.encode(), "u.csv": b"time,user,latitude,longitude\n"}, "u.csv: its first line is not that of"),
@@ -98,6 +103,23 @@ def test_uuids_are_names_and_the_largest_numbers_are_no_times(tmp_path: Path, du
         ({"t.parquet": b"nonsense, all of it"}, "t.parquet: cannot be read as Parquet"),
         ({"t.parquet": b"PAR1" + b"x" * 50 + b"PAR1"}, "t.parquet: cannot be read as Parquet"),
         ({"t.txt": b""}, "no file matches"),
+        ({"t.csv": b'{"a":"' + b"x" * 200_000}, "t.csv: its first line is no heading"),
+        ({"t.csv": b"x" * 1_100_000}, "t.csv: its first line has more than 1,048,576 bytes; expected CSV whose first"),
+        (
+            {"t.csv": b"\x7fELF\0\0\1\n"},
+            "t.csv: is no text; expected CSV whose first line names",
+        ),
+        ({"t.csv": (HEAD + ROW).encode("utf-16")}, "t.csv: is text in UTF-16; save it as UTF-8"),
+        (
+            {"t.csv": (HEAD + ROW).replace("\n", "\r").encode()},
+            "t.csv: its lines end in CR alone; they should",
+        ),
+        ({"t.csv": HEAD.encode(), "u.csv": gzip.compress(HEAD.encode())}, "u.csv: is packed with gzip, which engines"),
+        ({"t.csv": gzip.compress(HEAD.encode())}, "it should be called t.csv.gz"),
+        ({"t.csv.GZ": gzip.compress(HEAD.encode())}, "it should be called t.csv.gz"),
+        ({"t?.csv.gz": gzip.compress(HEAD.encode())}, "does not see behind a question mark; rename it without"),
+        ({"t.csv.gz": HEAD.encode()}, "is not packed, though its name ends in .gz; it should be called t.csv"),
+        ({"t.csv": b"\x28\xb5\x2f\xfdxxx"}, "t.csv: is packed with zstd"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path: Path, duck: Engine, files: dict[str, bytes], said: str) -> None:
@@ -168,3 +190,44 @@ def test_a_folder_a_pattern_and_a_name_given_twice_are_one_set_of_files(tmp_path
 def test_an_area_without_degrees_is_refused(tmp_path: Path, duck: Engine) -> None:
     with pytest.raises(InputError, match="area = 'points': has no latitude and longitude"):
         batch(write_csv(tmp_path / "t.csv", []), Points(np.array([[0, 0], [1000, 0]])), tmp_path / "out", engine=duck)
+
+
+def test_addresses_are_one_part_and_those_of_this_machine_are_files(tmp_path: Path) -> None:
+    stored = find_inputs(["hdfs://store/1.parquet", "hdfs://store/2.parquet"], Layout())
+    assert stored.parts(1) == [("hdfs://store/1.parquet", "hdfs://store/2.parquet")]
+    path = write_parquet(tmp_path / "1.parquet")
+    assert find_inputs([f"file://{tmp_path}/*.parquet"], Layout()).paths == (str(path),)
+    with pytest.raises(InputError, match="should have three slashes, such as file:///data"):
+        find_inputs(["file://1.parquet"], Layout())
+    with pytest.raises(InputError, match="addresses should be of Parquet; fetch CSV first"):
+        find_inputs(["s3://store/1.tsv.gz"], Layout())
+
+
+def test_every_pattern_has_to_match(tmp_path: Path) -> None:
+    write_parquet(tmp_path / "1.parquet")
+    with pytest.raises(FileFormatError, match=r"^\S+/\*\.csv: no file matches"):
+        find_inputs([str(tmp_path), f"{tmp_path}/*.csv"], Layout())
+    for empty in ("", " "):
+        with pytest.raises(InputError, match=r"traces = .*: should name a file, a folder or a pattern"):
+            find_inputs([empty], Layout())
+
+
+@pytest.mark.parametrize("out", ["", "profiled"])
+def test_results_below_the_traces_are_not_taken_for_traces(tmp_path: Path, duck: Engine, out: str) -> None:
+    write_parquet(tmp_path / "visits.parquet")
+    for pattern in (tmp_path, f"{tmp_path}/**/*"):
+        batch(pattern, SQUARES, tmp_path / out, engine=duck)
+        assert find_inputs([str(pattern)], Layout(), tmp_path / out).paths == (str(tmp_path / "visits.parquet"),)
+    assert len(find_inputs([str(tmp_path / out / "prior.csv")], Layout(*PRIOR), tmp_path / out).paths) == 1
+
+
+def test_a_column_that_engines_add_is_not_read(tmp_path: Path) -> None:
+    path = write_parquet(tmp_path / "1.parquet", _broken_row=["x"])
+    with pytest.raises(FileFormatError, match="its column '_broken_row' has a meaning of its own here; rename it"):
+        find_inputs([str(path)], Layout())
+
+
+def test_columns_that_are_not_read_have_names_of_no_column_that_is() -> None:
+    layout = Layout(user="Unused1")
+    names = Heading(",", ("", "Unused1", "time", "latitude", "longitude", "")).for_engine(layout)
+    assert names == ("unused_0", "Unused1", "time", "latitude", "longitude", "unused_5")

@@ -146,6 +146,6 @@ def _told() -> Iterator[None]:
             raise
         raise KeyboardInterrupt from None
     except duckdb.OutOfMemoryException:
-        raise EngineError("DuckDB ran out of memory: give it more --memory, or fewer --threads") from None
+        raise EngineError("DuckDB ran out of memory: give it more memory, or fewer threads") from None
     except duckdb.Error as error:
         raise EngineError(f"DuckDB: {str(error).partition(chr(10))[0][:300]}") from None

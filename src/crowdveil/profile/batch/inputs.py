@@ -6,9 +6,8 @@ off or of another kind is named then, not after an hour.
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +17,16 @@ import pyarrow.parquet as pq
 
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.profile.batch.fixes import BROKEN_ROW, Layout, check_types
+from crowdveil.profile.batch.headings import Heading, check_columns, read_heading, reserved
 from crowdveil.traces.open_any import is_parquet, reading
 
-ENDINGS = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
-HEADING_BYTES = 1 << 20
-XZ = b"\xfd7zXZ\x00"
-GZIP = b"\x1f\x8b"
+ENDINGS_OF_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+ENDINGS = (".parquet", *ENDINGS_OF_CSV)
+LOCAL = "file://"
+WRITTEN = re.compile(
+    r"prior\.csv|summary\.json|\.spill/.*|visits(\.(parts|whole))?/.*|(profile|places)(\.(half|old))?/.*"
+)
+"""What a batch leaves in the folder of its results, which may lie in that of the traces."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Inputs:
     delimiter: str | None
     """Of CSV; None for Parquet."""
     columns: tuple[str, ...] = ()
-    """Of CSV: the heading."""
+    """Of CSV: a name for each column; that of the heading where it is read."""
     remote: bool = False
     """Named by an address that only the engine can look at."""
     dropped: Mapping[str, int] = field(default_factory=dict)
@@ -56,9 +59,10 @@ class Inputs:
         if part_bytes < 1:
             raise InputError("part_bytes", part_bytes, "should be at least 1")
         parts: list[list[str]] = []
-        filled = part_bytes
+        filled = 0
         for path, size in zip(self.paths, self.sizes(), strict=True):
-            if filled + size > part_bytes:
+            # sizes of addresses are not known: 0 fills nothing, and they are one part
+            if not parts or filled + size > part_bytes:
                 parts.append([])
                 filled = 0
             parts[-1].append(path)
@@ -66,18 +70,15 @@ class Inputs:
         return [tuple(part) for part in parts]
 
 
-def find_inputs(patterns: Sequence[str], layout: Layout) -> Inputs:
-    """Files that match any of some patterns (or lie in a folder), each checked; none at all is an error."""
+def find_inputs(patterns: Sequence[str], layout: Layout, out: Path | None = None) -> Inputs:
+    """Files that match some patterns (or lie in a folder), each checked; a pattern without any is an error.
+
+    What earlier runs wrote to `out` is passed over, unless a file of it is named.
+    """
+    patterns = [_local(pattern) for pattern in patterns]
     if any("://" in pattern for pattern in patterns):
-        if not all("://" in pattern for pattern in patterns):
-            raise InputError("traces", list(patterns), "should all be local, or all be addresses")
-        kinds = {pattern.endswith((".csv", ".csv.gz")) for pattern in patterns}
-        if kinds != {False}:
-            raise InputError("traces", list(patterns), "addresses should be of Parquet; fetch CSV first")
-        return Inputs(tuple(patterns), None, remote=True)
-    paths = sorted({str(Path(path).resolve()) for pattern in patterns for path in _matching(pattern)})
-    if not paths:
-        raise FileFormatError(f"{', '.join(patterns)}: no file matches; expected Parquet or CSV files")
+        return _addresses(patterns)
+    paths = sorted({path for pattern in patterns for path in _matching(pattern, out)})
     kinds = {is_parquet(Path(path)) for path in paths}
     if len(kinds) > 1:
         other = next(path for path in paths if not is_parquet(Path(path)))
@@ -85,8 +86,8 @@ def find_inputs(patterns: Sequence[str], layout: Layout) -> Inputs:
     if kinds == {True}:
         _check_parquet(paths, layout)
         return Inputs(tuple(paths), None)
-    delimiter, columns = _check_csv(paths, layout)
-    return Inputs(tuple(paths), delimiter, columns)
+    heading = _check_csv(paths, layout)
+    return Inputs(tuple(paths), heading.delimiter, heading.for_engine(layout))
 
 
 def name_damaged(paths: Sequence[str], columns: Sequence[str]) -> str | None:
@@ -101,13 +102,42 @@ def name_damaged(paths: Sequence[str], columns: Sequence[str]) -> str | None:
     return None
 
 
-def _matching(pattern: str) -> list[str]:
+def _local(pattern: str) -> str:
+    """A pattern without the address of this machine."""
+    if not pattern.strip():
+        raise InputError("traces", pattern, "should name a file, a folder or a pattern")
+    if not pattern.startswith(LOCAL):
+        return pattern
+    if not pattern.startswith(f"{LOCAL}/"):
+        raise InputError("traces", pattern, f"should have three slashes, such as {LOCAL}/data/fixes.parquet")
+    return pattern.removeprefix(LOCAL)
+
+
+def _addresses(patterns: Sequence[str]) -> Inputs:
+    if not all("://" in pattern for pattern in patterns):
+        raise InputError("traces", list(patterns), "should all be local, or all be addresses")
+    if any(pattern.lower().endswith(ENDINGS_OF_CSV) for pattern in patterns):
+        raise InputError("traces", list(patterns), "addresses should be of Parquet; fetch CSV first")
+    return Inputs(tuple(patterns), None, remote=True)
+
+
+def _matching(pattern: str, out: Path | None) -> list[str]:
     path = Path(pattern)
-    if path.is_dir():
-        return [str(one) for one in path.rglob("*") if one.is_file() and one.name.lower().endswith(ENDINGS)]
     if path.is_file():
-        return [pattern]
-    return [found for found in glob.glob(pattern, recursive=True) if Path(found).is_file()]
+        return [str(path.resolve())]
+    if path.is_dir():
+        found = [one for one in path.rglob("*") if one.name.lower().endswith(ENDINGS)]
+    else:
+        found = [Path(one) for one in glob.glob(pattern, recursive=True)]
+    files = [one.resolve() for one in found if one.is_file()]
+    traces = [str(one) for one in files if out is None or not _is_written(one, out.resolve())]
+    if not traces:
+        raise FileFormatError(f"{pattern}: no file matches; expected Parquet or CSV files")
+    return traces
+
+
+def _is_written(file: Path, out: Path) -> bool:
+    return file.is_relative_to(out) and WRITTEN.fullmatch(file.relative_to(out).as_posix()) is not None
 
 
 def _check_parquet(paths: Sequence[str], layout: Layout) -> None:
@@ -120,7 +150,9 @@ def _check_parquet(paths: Sequence[str], layout: Layout) -> None:
                 reason = str(error).partition("\n")[0][:200]
                 what = f"cannot be read as Parquet; is it damaged or cut off? ({reason})"
                 raise FileFormatError(f"{path}: {what}") from None
-        _check_columns(path, schema.names, layout)
+        check_columns(path, schema.names, layout)
+        if BROKEN_ROW in schema.names:
+            raise reserved(path)
         try:
             check_types(pa.schema([schema.field(name) for name in dict.fromkeys(layout.columns)]), layout)
         except FileFormatError as error:
@@ -132,44 +164,9 @@ def _check_parquet(paths: Sequence[str], layout: Layout) -> None:
                 raise FileFormatError(f"{path}: {what}; they should be the same")
 
 
-def _check_csv(paths: Sequence[str], layout: Layout) -> tuple[str, tuple[str, ...]]:
-    first: tuple[str, tuple[str, ...]] | None = None
-    for path in paths:
-        found = _heading(path)
-        _check_columns(path, found[1], layout)
-        first = first or found
-        if found != first:
+def _check_csv(paths: Sequence[str], layout: Layout) -> Heading:
+    first = read_heading(paths[0], layout)
+    for path in paths[1:]:
+        if read_heading(path, layout) != first:
             raise FileFormatError(f"{path}: its first line is not that of {paths[0]}; they should be the same")
-    assert first is not None
     return first
-
-
-def _heading(path: str) -> tuple[str, tuple[str, ...]]:
-    with reading(Path(path)), open(path, "rb") as raw:
-        head = raw.read(len(XZ))
-        if head == XZ:
-            raise FileFormatError(f"{path}: is packed with xz, which engines cannot read; unpack it, or use gz")
-        raw.seek(0)
-        with gzip.open(raw) if head.startswith(GZIP) else raw as file:
-            line = file.readline(HEADING_BYTES).decode("utf-8", errors="replace")
-    text = line.removeprefix("\ufeff").strip("\r\n")
-    delimiter = max(",\t;", key=text.count)
-    names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter), []))
-    if len(set(names)) != len(names):
-        raise FileFormatError(f"{path}: its first line names a column twice: {text[:200]}")
-    if BROKEN_ROW in names:
-        raise FileFormatError(f"{path}: its column {BROKEN_ROW!r} has a meaning of its own here; rename it")
-    return delimiter, names
-
-
-def _check_columns(path: str, names: Sequence[str], layout: Layout) -> None:
-    if not any(names):
-        raise FileFormatError(f"{path}: has no heading; expected the columns {', '.join(layout.columns)}")
-    for name in layout.columns:
-        if name not in names:
-            raise FileFormatError(f"{path}: has no column {name!r}; its columns are: {', '.join(names)[:200]}")
-        alike = [other for other in names if other.lower() == name.lower()]
-        if len(alike) > 1:
-            # DuckDB takes one for the other
-            what = f"has the columns {', '.join(alike)}, which differ in case at most; rename one"
-            raise FileFormatError(f"{path}: {what}")
