@@ -131,6 +131,12 @@ export interface Places {
   readonly leaves: Leaves;
 }
 
+/** What stood beside the button when it was pressed; nothing else is drawn from. */
+export interface Seen {
+  readonly policyHash: string;
+  readonly chosen: number | null;
+}
+
 /** What would be sent: drawn from these odds. */
 export interface Leaves {
   /** There is no frequent place. */
@@ -161,7 +167,7 @@ export type Happening =
   | { readonly what: "read"; readonly done: number; readonly total: number }
   | { readonly what: "checking"; readonly done: number; readonly total: number }
   | { readonly what: "asked"; readonly asked: Asked }
-  | { readonly what: "changed"; readonly looked: Looked; readonly leaves: Leaves };
+  | { readonly what: "changed"; readonly looked: Looked; readonly places: Places };
 
 export interface Api {
   open(campaign: string): Promise<Local>;
@@ -170,9 +176,9 @@ export interface Api {
   importFile(file: File, zone: string): Promise<SourceView>;
   removeSource(id: number): Promise<void>;
   record(latitude: number, longitude: number, offsetS: number): Promise<SourceView>;
-  join(alreadySpentPerKm: number, invite: string | null): Promise<EntryView>;
-  /** Whether to go on with what "changed". */
-  agree(yes: boolean): Promise<void>;
+  join(alreadySpentPerKm: number, invite: string | null, seen: Seen | null): Promise<EntryView>;
+  /** Whether to go on after what "changed": with what is seen now, or null for a no. */
+  agree(seen: Seen | null): Promise<void>;
   status(): Promise<Answered>;
   setCaps(caps: Caps): Promise<void>;
   deleteEverything(): Promise<void>;

@@ -3,7 +3,7 @@
 import type { Caps } from "../core/caps";
 import { campaignIn, inviteIn } from "./address";
 import { troubleIn } from "./client";
-import type { Answered, Api, Asked, Happening, Leaves, Local, Looked, Places, SourceView, Trouble } from "./messages";
+import type { Answered, Api, Asked, Happening, Leaves, Local, Looked, Places, Seen, SourceView, Trouble } from "./messages";
 import { forgetPages } from "./offline";
 import { localOffsetS } from "./recording";
 
@@ -32,7 +32,6 @@ export class Take {
   local: Local | null = $state.raw(null);
   looked: Looked | null = $state.raw(null);
   places: Places | null = $state.raw(null);
-  leaves: Leaves | null = $state.raw(null);
   trouble: Trouble | null = $state.raw(null);
   /** About a file or a recording; the page as a whole goes on. */
   fileTrouble: (Trouble & { readonly name: string }) | null = $state.raw(null);
@@ -43,8 +42,8 @@ export class Take {
   answered: Answered | null = $state.raw(null);
   asking = $state(false);
   statusTrouble: Trouble | null = $state.raw(null);
-  /** The dice changed after the button was pressed: it has to be pressed again. */
-  changed = $state(false);
+  /** What became other than it was when the button was pressed: it has to be pressed again. */
+  changed: "round" | "visits" | null = $state(null);
   invite = $state(inviteIn(location.hash) ?? "");
   readonly #api: Api;
   readonly #tabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("crowdveil") : null;
@@ -59,6 +58,10 @@ export class Take {
 
   get name(): string {
     return this.looked?.info.name ?? this.trouble?.info?.name ?? this.local?.name ?? this.campaign ?? "crowdveil";
+  }
+
+  get leaves(): Leaves | null {
+    return this.places?.leaves ?? null;
   }
 
   get last(): Asked | undefined {
@@ -101,7 +104,8 @@ export class Take {
     this.finding = true;
     try {
       this.places = this.local?.sources.length ? await this.#api.places() : null;
-      this.leaves = this.places?.leaves ?? null;
+      // Without visits there is no button either.
+      if (this.places === null && this.changed !== null) await this.declineChanged();
     } catch (error) {
       this.#stop(error);
     } finally {
@@ -143,10 +147,11 @@ export class Take {
 
   /** The button: a seat, one draw, one report; or, if there is a drawn value, that value again. */
   async send(alreadySpentPerKm: number): Promise<void> {
-    if (this.changed) {
-      this.changed = false;
+    const seen = this.#seen;
+    if (this.changed !== null) {
+      this.changed = null;
       this.stage = "sending";
-      await this.#api.agree(true);
+      await this.#api.agree(seen);
       return;
     }
     clearTimeout(this.#timer);
@@ -154,7 +159,7 @@ export class Take {
     this.trouble = null;
     this.stage = "sending";
     try {
-      const entry = await this.#api.join(alreadySpentPerKm, this.invite.trim() || null);
+      const entry = await this.#api.join(alreadySpentPerKm, this.invite.trim() || null, seen);
       await this.#refresh();
       this.#tabs?.postMessage("changed");
       if (entry.state === "acknowledged") await this.#sent();
@@ -163,13 +168,13 @@ export class Take {
       this.#tabs?.postMessage("changed");
       this.#stop(error);
     } finally {
-      this.changed = false;
+      this.changed = null;
     }
   }
 
   /** No to what changed: nothing is drawn. */
   async declineChanged(): Promise<void> {
-    await this.#api.agree(false);
+    await this.#api.agree(null);
   }
 
   async askStatus(): Promise<void> {
@@ -195,9 +200,13 @@ export class Take {
     clearTimeout(this.#timer);
     await this.#api.deleteEverything();
     await forgetPages();
-    this.looked = this.places = this.leaves = this.local = null;
+    this.looked = this.places = this.local = null;
     this.stage = "deleted";
     this.#tabs?.postMessage("changed");
+  }
+
+  get #seen(): Seen | null {
+    return this.looked && this.places && { policyHash: this.looked.policyHash, chosen: this.places.chosen };
   }
 
   async #sent(): Promise<void> {
@@ -230,6 +239,15 @@ export class Take {
     const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
     if (!same(before?.entry, entry) || !same(before?.caps, this.local?.caps)) await this.begin();
     else if (!same(before?.sources, sources)) await this.find();
+  }
+
+  async #askAgain(looked: Looked, places: Places): Promise<void> {
+    await this.#refresh();
+    this.changed = looked.policyHash === this.looked?.policyHash ? "visits" : "round";
+    this.looked = looked;
+    this.places = places;
+    this.stage = "ready";
+    if (!this.local?.sources.length) await this.find();
   }
 
   #stop(error: unknown): void {
@@ -269,12 +287,7 @@ export class Take {
         this.asked = noted(this.asked, happening.asked).slice(-MOST_ASKED);
         break;
       case "changed":
-        void this.#refresh().then(() => {
-          this.looked = happening.looked;
-          this.leaves = happening.leaves;
-          this.changed = true;
-          this.stage = "ready";
-        });
+        void this.#askAgain(happening.looked, happening.places);
     }
   }
 }

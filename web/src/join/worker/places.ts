@@ -17,7 +17,7 @@ const MOST_SYMBOLS = 5;
 export interface Found {
   /** The place to draw from, or `NULL`. */
   readonly place: number;
-  readonly view: Places;
+  readonly view: Omit<Places, "leaves">;
 }
 
 export async function findPlaces(device: Device, offer: Offer, visits: Visits): Promise<Found> {
@@ -45,7 +45,6 @@ export async function findPlaces(device: Device, offer: Offer, visits: Visits): 
       frequent: frequent.size,
       chosen: place === NULL ? null : place,
       map: await mapOf(offer, profile),
-      leaves: leavesFrom(offer.policy, place),
     },
   };
 }
