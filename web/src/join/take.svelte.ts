@@ -26,6 +26,10 @@ export interface Reading {
   readonly total: number;
 }
 
+export interface FileTrouble extends Trouble {
+  readonly name: string;
+}
+
 export class Take {
   readonly campaign = campaignIn(location.pathname);
   stage: Stage = $state("loading");
@@ -33,8 +37,8 @@ export class Take {
   looked: Looked | null = $state.raw(null);
   places: Places | null = $state.raw(null);
   trouble: Trouble | null = $state.raw(null);
-  /** About a file or a recording; the page as a whole goes on. */
-  fileTrouble: (Trouble & { readonly name: string }) | null = $state.raw(null);
+  /** About files or a recording; the page as a whole goes on. */
+  fileTroubles: readonly FileTrouble[] = $state.raw([]);
   reading: Reading | null = $state.raw(null);
   finding = $state(false);
   checking: { readonly done: number; readonly total: number } | null = $state.raw(null);
@@ -114,7 +118,7 @@ export class Take {
   }
 
   async importFiles(files: readonly File[]): Promise<void> {
-    this.fileTrouble = null;
+    this.fileTroubles = [];
     // Not there on pages without https.
     if ("storage" in navigator) void navigator.storage.persist().catch(() => false);
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -123,8 +127,7 @@ export class Take {
       try {
         await this.#api.importFile(file, zone);
       } catch (error) {
-        this.fileTrouble = { ...troubleIn(error), name: file.name };
-        break;
+        this.fileTroubles = [...this.fileTroubles, { ...troubleIn(error), name: file.name }];
       }
     }
     this.reading = null;
@@ -136,7 +139,7 @@ export class Take {
       await this.#api.record(latitude, longitude, localOffsetS());
       await this.#visitsChanged();
     } catch (error) {
-      this.fileTrouble = { ...troubleIn(error), name: "the recording" };
+      this.fileTroubles = [{ ...troubleIn(error), name: "the recording" }];
     }
   }
 
