@@ -15,6 +15,7 @@ export type TroubleKind =
   | "limits"
   | "lifetime"
   | "no-answer"
+  | "strange-answer"
   | "paused"
   | "no-seat"
   | "bad-invite"

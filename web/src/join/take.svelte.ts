@@ -296,8 +296,8 @@ export class Take {
 }
 
 /** Said beside the button, which may be pressed again. */
-const STAYS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "paused", "no-seat", "bad-invite", "declined", "storage-full", "failed"]);
-const WAITS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "not-yet", "paused"]);
+const STAYS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "strange-answer", "paused", "no-seat", "bad-invite", "declined", "storage-full", "failed"]);
+const WAITS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "strange-answer", "not-yet", "paused"]);
 
 /** An answer takes its question's place. */
 export function noted(before: readonly Asked[], asked: Asked): readonly Asked[] {

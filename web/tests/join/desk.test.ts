@@ -1,5 +1,6 @@
 import { IDBFactory } from "fake-indexeddb";
 import { describe, expect, test } from "vitest";
+import { utf8 } from "../../src/core/bytes";
 import { DEFAULT_CAPS } from "../../src/core/caps";
 import { NoAnswerError } from "../../src/core/errors";
 import { IndexedDbStorage } from "../../src/core/ledger/indexeddb";
@@ -230,4 +231,21 @@ test("no answer at all is not taken for a refusal", async () => {
   server.send = () => Promise.reject(new NoAnswerError("no network"));
   const { desk } = await made(new IDBFactory(), server);
   expect(await kindOf(desk.look())).toBe("no-answer");
+});
+
+test("whoever else answers is not taken for a campaign whose policy fails the check", async () => {
+  const portal = { status: 200, retryAfter: "", body: utf8("<!doctype html><title>Welcome</title>") };
+  const { desk, server } = await made();
+  server.problem = { path: "", reply: portal };
+  expect(await kindOf(desk.look())).toBe("strange-answer");
+  server.problem = null;
+  const seen = await shown(desk);
+  server.problem = { path: "/seats", reply: portal };
+  expect(await kindOf(desk.join(0, null, seen))).toBe("strange-answer");
+  expect((await desk.open(CAMPAIGN)).spentPerKm).toBe(0);
+  server.problem = { path: "/report", reply: portal };
+  expect(await kindOf(desk.join(0, null, seen))).toBe("strange-answer");
+  expect((await desk.open(CAMPAIGN)).entry?.state).toBe("drawn");
+  server.problem = null;
+  expect((await desk.join(0, null, null)).state).toBe("acknowledged");
 });

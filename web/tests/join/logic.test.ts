@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { DEFAULT_CAPS } from "../../src/core/caps";
 import { FileFormatError, NoAnswerError, NotPrivateError, Refusal } from "../../src/core/errors";
+import { StrangeAnswer } from "../../src/core/line";
 import { NULL } from "../../src/core/policy/policy";
 import { campaignIn, inviteIn } from "../../src/join/address";
 import { capsOf, comparedWithDefault, epsilonOf, faultsOf, formOf, timesOf } from "../../src/join/limits";
@@ -60,7 +61,8 @@ describe("limits", () => {
 test("errors are sorted by what a person can do about them", () => {
   const kinds: [Error, string][] = [
     [new NotPrivateError("NOT private at ε = 1 per km"), "refused"],
-    [new Refusal("GET /x: the answer makes no sense: cut"), "refused"],
+    [new Refusal("the seat is in round 2 under another policy"), "refused"],
+    [new StrangeAnswer("GET /x: the answer makes no sense: cut"), "strange-answer"],
     [new Refusal("the campaign announces ε = 2 per km; this device accepts at most 1.4"), "limits"],
     [new Refusal("the area has 4 cells; this device hides among no fewer than 16"), "limits"],
     [new Refusal("the lifetime cap is ε = 4 per km; 4 are spent"), "lifetime"],
