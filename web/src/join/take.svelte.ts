@@ -39,6 +39,8 @@ export class Take {
   trouble: Trouble | null = $state.raw(null);
   /** About files or a recording; the page as a whole goes on. */
   fileTroubles: readonly FileTrouble[] = $state.raw([]);
+  /** A source that is still there although it was to go. */
+  notRemoved: FileTrouble | null = $state.raw(null);
   reading: Reading | null = $state.raw(null);
   finding = $state(false);
   checking: { readonly done: number; readonly total: number } | null = $state.raw(null);
@@ -144,8 +146,13 @@ export class Take {
   }
 
   async remove(source: SourceView): Promise<void> {
-    await this.#api.removeSource(source.id);
-    await this.#visitsChanged();
+    this.notRemoved = null;
+    try {
+      await this.#api.removeSource(source.id);
+      await this.#visitsChanged();
+    } catch (error) {
+      this.notRemoved = { ...troubleIn(error), name: source.name };
+    }
   }
 
   /** The button: a seat, one draw, one report; or, if there is a drawn value, that value again. */

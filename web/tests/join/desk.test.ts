@@ -1,5 +1,5 @@
-import { IDBFactory } from "fake-indexeddb";
-import { describe, expect, test } from "vitest";
+import { IDBFactory, IDBObjectStore } from "fake-indexeddb";
+import { describe, expect, test, vi } from "vitest";
 import { utf8 } from "../../src/core/bytes";
 import { DEFAULT_CAPS } from "../../src/core/caps";
 import { NoAnswerError } from "../../src/core/errors";
@@ -7,6 +7,7 @@ import { IndexedDbStorage } from "../../src/core/ledger/indexeddb";
 import type { Happening, Seen } from "../../src/join/messages";
 import { Desk, Troubled } from "../../src/join/worker/desk";
 import { Own } from "../../src/join/worker/own";
+import { troubleOf } from "../../src/join/worker/trouble";
 import { CAMPAIGN, FakeServer, makePolicy, problem } from "../core/helpers";
 
 const HOME = [48.1, 11.5] as const;
@@ -249,3 +250,25 @@ test("whoever else answers is not taken for a campaign whose policy fails the ch
   server.problem = null;
   expect((await desk.join(0, null, null)).state).toBe("acknowledged");
 });
+
+test("a full disk keeps nobody from looking, and is called one where something has to be stored", async () => {
+  const factory = new IDBFactory();
+  const server = new FakeServer(await makePolicy());
+  const { desk } = await made(factory, server);
+  const { id } = await desk.importFile(file(), "UTC");
+  const full = vi.spyOn(IDBObjectStore.prototype, "put").mockImplementation(noRoom);
+  vi.spyOn(IDBObjectStore.prototype, "delete").mockImplementation(noRoom);
+  const { policyHash } = await desk.look();
+  const seen = { policyHash, chosen: (await desk.places()).chosen };
+  expect(full).toHaveBeenCalledOnce();
+  expect(await kindOf(desk.join(0, null, seen))).toBe("storage-full");
+  expect(server.uploads.size).toBe(0);
+  for (const work of [() => desk.setCaps(DEFAULT_CAPS), () => desk.removeSource(id)]) {
+    expect(troubleOf(await work().catch((error: unknown) => error)).kind).toBe("storage-full");
+  }
+  vi.restoreAllMocks();
+});
+
+function noRoom(): never {
+  throw new DOMException("no space", "QuotaExceededError");
+}

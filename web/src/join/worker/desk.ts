@@ -94,11 +94,11 @@ export class Desk implements Api {
     try {
       const looked = await this.#looked(null);
       const { name } = looked.info;
-      await this.#own.keep(this.#campaign, { name, at: Date.now(), replies: this.#carrier.replies });
+      await this.#keep({ name, at: Date.now(), replies: this.#carrier.replies });
       return looked;
     } catch (error) {
       const info = this.#announced();
-      if (info !== null) await this.#own.keep(this.#campaign, { name: info.name });
+      if (info !== null) await this.#keep({ name: info.name });
       if (error instanceof NoAnswerError && this.#carrier.unanswered) {
         const kept = (await this.#own.kept()).find((one) => one.campaign === this.#campaign);
         if (kept !== undefined && kept.replies.length > 1) return this.#lookAtKept(kept);
@@ -157,7 +157,7 @@ export class Desk implements Api {
     try {
       const { state, offer } = await (await this.#device(this.#ledger)).status(this.#campaign);
       const answered = { state, offer, at: Date.now() };
-      await this.#own.keep(this.#campaign, { answered });
+      await this.#keep({ answered });
       return answered;
     } catch (error) {
       throw new Troubled(troubleOf(error));
@@ -181,6 +181,15 @@ export class Desk implements Api {
     const offer = await (await this.#device(ledger)).look(this.#campaign);
     this.#offer = offer;
     return lookedView(offer, offlineSince);
+  }
+
+  /** For a start without a network; where there is no room, the page goes on without. */
+  async #keep(changes: Partial<KeptCampaign>): Promise<void> {
+    try {
+      await this.#own.keep(this.#campaign, changes);
+    } catch (error) {
+      if (troubleOf(error).kind !== "storage-full") throw error;
+    }
   }
 
   async #lookAtKept(kept: KeptCampaign): Promise<Looked> {
