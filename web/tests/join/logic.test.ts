@@ -4,7 +4,7 @@ import { FileFormatError, NoAnswerError, NotPrivateError, Refusal } from "../../
 import { StrangeAnswer } from "../../src/core/line";
 import { NULL } from "../../src/core/policy/policy";
 import { campaignIn, inviteIn } from "../../src/join/address";
-import { capsOf, comparedWithDefault, epsilonOf, faultsOf, formOf, timesOf } from "../../src/join/limits";
+import { capsOf, comparedWithDefault, epsilonOf, faultsOf, formOf, spentBefore, timesOf } from "../../src/join/limits";
 import { AGAIN_MS, isVisit, LEAST_GAP_MS, type Fix } from "../../src/join/recording";
 import { leavesFrom } from "../../src/join/worker/places";
 import { towerRegion } from "../../src/join/worker/shape";
@@ -56,6 +56,14 @@ describe("limits", () => {
     expect(Object.keys(faultsOf(form)).sort()).toEqual(Object.keys(form).sort());
     expect(faultsOf(formOf(DEFAULT_CAPS))).toEqual({});
   });
+});
+
+test("campaigns before this ledger are counted in whole numbers from 1", () => {
+  const { epsilonPerKm, lifetimeEpsilonPerKm } = DEFAULT_CAPS;
+  expect(spentBefore("new", null, DEFAULT_CAPS)).toBe(0);
+  expect(spentBefore("unknown", null, DEFAULT_CAPS)).toBe(lifetimeEpsilonPerKm);
+  expect(spentBefore("some", 2, DEFAULT_CAPS)).toBe(2 * epsilonPerKm);
+  for (const campaigns of [-5, 0, 0.5, null, Infinity]) expect(spentBefore("some", campaigns, DEFAULT_CAPS)).toBeNull();
 });
 
 test("errors are sorted by what a person can do about them", () => {
