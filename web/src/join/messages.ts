@@ -145,8 +145,14 @@ export interface Leaves {
   /** ... and that is said in the clear, not drawn. */
   readonly clear: boolean;
   readonly odds: readonly Odds[];
-  readonly others: number;
-  readonly othersShare: number;
+  readonly others: readonly Others[];
+}
+
+/** Symbols that are not listed one by one. */
+export interface Others {
+  readonly symbols: number;
+  readonly share: number;
+  readonly selecting: boolean;
 }
 
 export interface MapView {

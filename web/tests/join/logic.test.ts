@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { DEFAULT_CAPS } from "../../src/core/caps";
 import { FileFormatError, NoAnswerError, NotPrivateError, Refusal } from "../../src/core/errors";
 import { StrangeAnswer } from "../../src/core/line";
-import { NULL } from "../../src/core/policy/policy";
+import { NULL, Policy } from "../../src/core/policy/policy";
+import { readWeights } from "../../src/core/policy/weights";
 import { campaignIn, inviteIn } from "../../src/join/address";
 import { capsOf, comparedWithDefault, epsilonOf, faultsOf, formOf, spentBefore, timesOf } from "../../src/join/limits";
 import { AGAIN_MS, isVisit, LEAST_GAP_MS, type Fix } from "../../src/join/recording";
@@ -93,14 +94,27 @@ test("what leaves is the odds of the place; NULL in the clear has none, a protec
     none: false,
     clear: false,
     odds: [
-      { name: "other", share: 0.75, selecting: false },
       { name: "hit", share: 0.25, selecting: true },
+      { name: "other", share: 0.75, selecting: false },
     ],
-    others: 0,
-    othersShare: 0,
+    others: [],
   });
   expect(leavesFrom(clear, NULL)).toMatchObject({ none: true, clear: true, odds: [] });
   expect(leavesFrom(await makePolicy({ nullEpsilon: 2 }), NULL)).toMatchObject({ none: true, clear: false, odds: [{}, {}] });
+});
+
+test("the odds of being selected are always listed, however many symbols there are", async () => {
+  const { fields } = await makePolicy();
+  const symbols = ["a", "b", "c", "d", "e", "f", "hit", "g"];
+  const row = [512n, 512n, 512n, 512n, 512n, 512n, 256n]; // and 768n of "g"
+  const wide = { ...fields, symbols, weights: readWeights(Array.from({ length: 25 }, () => row), 8, 12) };
+  const { odds, others } = leavesFrom(new Policy({ ...wide, selecting: [6] }), 7);
+  expect(odds.map(({ name }) => name)).toEqual(["hit", "g", "a", "b", "c"]);
+  expect(others).toEqual([{ symbols: 3, share: 0.375, selecting: false }]);
+  expect(leavesFrom(new Policy({ ...wide, selecting: [0, 1, 2, 3, 4, 5] }), 7).others).toEqual([
+    { symbols: 1, share: 0.125, selecting: true },
+    { symbols: 2, share: 0.25, selecting: false },
+  ]);
 });
 
 test("a tower's region ends halfway to its neighbours and at its reach", () => {
