@@ -1,7 +1,7 @@
 // How this device stands in one campaign, as the page draws it. All work is done in the worker.
 
 import type { Caps } from "../core/caps";
-import { campaignIn, inviteIn } from "./address";
+import { campaignIn, inviteIn, typedInvite } from "./address";
 import { troubleIn } from "./client";
 import type { Answered, Api, Asked, Happening, Leaves, Local, Looked, Places, Seen, SourceView, Trouble } from "./messages";
 import { forgetPages } from "./offline";
@@ -58,6 +58,7 @@ export class Take {
   constructor(connect: (happened: (happening: Happening) => void) => Api) {
     this.#api = connect((happening) => this.#happened(happening));
     this.#tabs?.addEventListener("message", () => void this.#otherTab());
+    addEventListener("hashchange", () => (this.invite = inviteIn(location.hash) ?? this.invite));
     addEventListener("online", () => this.#soon(0));
     addEventListener("pageshow", (event) => event.persisted && void this.begin());
   }
@@ -169,7 +170,7 @@ export class Take {
     this.trouble = null;
     this.stage = "sending";
     try {
-      const entry = await this.#api.join(alreadySpentPerKm, this.invite.trim() || null, seen);
+      const entry = await this.#api.join(alreadySpentPerKm, typedInvite(this.invite) || null, seen);
       await this.#refresh();
       this.#tabs?.postMessage("changed");
       if (entry.state === "acknowledged") await this.#sent();

@@ -4,7 +4,7 @@ import { FileFormatError, NoAnswerError, NotPrivateError, Refusal } from "../../
 import { StrangeAnswer } from "../../src/core/line";
 import { NULL, Policy } from "../../src/core/policy/policy";
 import { readWeights } from "../../src/core/policy/weights";
-import { campaignIn, inviteIn } from "../../src/join/address";
+import { campaignIn, inviteIn, typedInvite } from "../../src/join/address";
 import { capsOf, comparedWithDefault, epsilonOf, faultsOf, formOf, spentBefore, timesOf } from "../../src/join/limits";
 import { AGAIN_MS, isVisit, LEAST_GAP_MS, type Fix } from "../../src/join/recording";
 import { leavesFrom } from "../../src/join/worker/places";
@@ -18,6 +18,7 @@ test("an address names a campaign, and an invite behind the #", () => {
   for (const none of ["/join/_", "/join/", "/join/Coffee", "/join/a/b", "/console"]) expect(campaignIn(none)).toBeUndefined();
   expect(inviteIn("#invite=abc-1")).toBe("abc-1");
   expect(inviteIn("#device")).toBeUndefined();
+  for (const typed of ["abc-1", " abc-1\n", "https://example.org/join/coffee#invite=abc-1 "]) expect(typedInvite(typed)).toBe("abc-1");
 });
 
 describe("recording", () => {
