@@ -5,7 +5,8 @@ import { campaignIn, inviteIn, typedInvite } from "./address";
 import { troubleIn } from "./client";
 import type { Answered, Api, Asked, Happening, Leaves, Local, Looked, Places, Seen, SourceView, Trouble } from "./messages";
 import { forgetPages } from "./offline";
-import { localOffsetS } from "./recording";
+import { Recorder } from "./recorder.svelte";
+import { localOffsetS, type Fix } from "./recording";
 
 /**
  *     loading → ready → sending → sent            the way through
@@ -51,6 +52,7 @@ export class Take {
   /** What became other than it was when the button was pressed: it has to be pressed again. */
   changed: "round" | "visits" | null = $state(null);
   invite = $state(inviteIn(location.hash) ?? "");
+  readonly recorder = new Recorder((visit) => void this.#record(visit));
   readonly #api: Api;
   readonly #tabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("crowdveil") : null;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -137,19 +139,11 @@ export class Take {
     await this.#visitsChanged();
   }
 
-  async record(latitude: number, longitude: number): Promise<void> {
-    try {
-      await this.#api.record(latitude, longitude, localOffsetS());
-      await this.#visitsChanged();
-    } catch (error) {
-      this.fileTroubles = [{ ...troubleIn(error), name: "the recording" }];
-    }
-  }
-
   async remove(source: SourceView): Promise<void> {
     this.notRemoved = null;
     try {
       await this.#api.removeSource(source.id);
+      if (source.recorded) this.recorder.forget();
       await this.#visitsChanged();
     } catch (error) {
       this.notRemoved = { ...troubleIn(error), name: source.name };
@@ -209,6 +203,8 @@ export class Take {
 
   async deleteEverything(): Promise<void> {
     clearTimeout(this.#timer);
+    this.recorder.stop();
+    this.recorder.forget();
     await this.#api.deleteEverything();
     await forgetPages();
     this.looked = this.places = this.local = null;
@@ -233,6 +229,15 @@ export class Take {
       this.trouble = troubleIn(error);
       this.stage = "blocked";
       return false;
+    }
+  }
+
+  async #record({ latitude, longitude }: Fix): Promise<void> {
+    try {
+      await this.#api.record(latitude, longitude, localOffsetS());
+      await this.#visitsChanged();
+    } catch (error) {
+      this.fileTroubles = [{ ...troubleIn(error), name: "the recording" }];
     }
   }
 
