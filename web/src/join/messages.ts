@@ -79,6 +79,8 @@ export interface Answered {
 export interface Local {
   readonly hasLedger: boolean;
   readonly spentPerKm: number;
+  /** The part of it that the owner told of when the ledger began. */
+  readonly beforePerKm: number;
   readonly entries: readonly EntryView[];
   readonly entry: EntryView | null;
   readonly caps: Caps;

@@ -75,7 +75,7 @@ describe("the desk", () => {
     expect((await desk.join(0, null, seen)).state).toBe("acknowledged");
     expect(methods(server)).toEqual(["GET", "GET", "POST", "PUT"]);
     const local = await desk.open(CAMPAIGN);
-    expect(local).toMatchObject({ hasLedger: true, spentPerKm: 1, entry: { state: "acknowledged" }, name: "Winter air" });
+    expect(local).toMatchObject({ hasLedger: true, spentPerKm: 1, beforePerKm: 0, entry: { state: "acknowledged" }, name: "Winter air" });
   });
 
   test("begins a ledger with what its owner says was spent before, and then keeps to the cap", async () => {
@@ -83,7 +83,8 @@ describe("the desk", () => {
     const seen = await shown(desk);
     expect(await kindOf(desk.join(DEFAULT_CAPS.lifetimeEpsilonPerKm, null, seen))).toBe("lifetime");
     expect(methods(server)).toEqual(["GET", "GET"]);
-    expect((await desk.open(CAMPAIGN)).spentPerKm).toBe(DEFAULT_CAPS.lifetimeEpsilonPerKm);
+    const { lifetimeEpsilonPerKm } = DEFAULT_CAPS;
+    expect(await desk.open(CAMPAIGN)).toMatchObject({ spentPerKm: lifetimeEpsilonPerKm, beforePerKm: lifetimeEpsilonPerKm });
     expect(await kindOf(desk.look())).toBe("lifetime");
   });
 

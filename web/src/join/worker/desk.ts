@@ -73,6 +73,7 @@ export class Desk implements Api {
       return {
         hasLedger,
         spentPerKm: hasLedger ? await this.#ledger.spentEpsilonPerKm() : 0,
+        beforePerKm: hasLedger ? await this.#ledger.alreadySpentEpsilonPerKm() : 0,
         entries,
         entry: entries.find((one) => one.campaign === campaign) ?? null,
         caps: await this.#own.caps(),
