@@ -176,6 +176,7 @@ export type Happening =
   | { readonly what: "read"; readonly done: number; readonly total: number }
   | { readonly what: "checking"; readonly done: number; readonly total: number }
   | { readonly what: "asked"; readonly asked: Asked }
+  | { readonly what: "elsewhere"; readonly busy: boolean }
   | { readonly what: "changed"; readonly looked: Looked; readonly places: Places };
 
 export interface Api {

@@ -49,6 +49,8 @@ export class Take {
   answered: Answered | null = $state.raw(null);
   asking = $state(false);
   statusTrouble: Trouble | null = $state.raw(null);
+  /** Another tab takes part in this campaign; this one waits for it. */
+  elsewhere = $state(false);
   /** What became other than it was when the button was pressed: it has to be pressed again. */
   changed: "round" | "visits" | null = $state(null);
   invite = $state(inviteIn(location.hash) ?? "");
@@ -301,6 +303,9 @@ export class Take {
         break;
       case "asked":
         this.asked = noted(this.asked, happening.asked).slice(-MOST_ASKED);
+        break;
+      case "elsewhere":
+        this.elsewhere = happening.busy;
         break;
       case "changed":
         void this.#askAgain(happening.looked, happening.places);

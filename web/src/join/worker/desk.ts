@@ -287,10 +287,18 @@ export class Desk implements Api {
     }
   }
 
-  /** One tab at a time takes part; the others wait, and find what it drew. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
+  /** One tab at a time takes part; the others say that they wait, and find what it drew. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
     const locks = typeof navigator === "undefined" ? undefined : (navigator as Partial<Navigator>).locks;
-    return locks === undefined ? work() : locks.request(`crowdveil-join-${this.#campaign}`, work);
+    if (locks === undefined) return work();
+    const name = `crowdveil-join-${this.#campaign}`;
+    const first = await locks.request(name, { ifAvailable: true }, async (lock) => lock && { result: await work() });
+    if (first !== null) return first.result;
+    this.#tell({ what: "elsewhere", busy: true });
+    return locks.request(name, () => {
+      this.#tell({ what: "elsewhere", busy: false });
+      return work();
+    });
   }
 }
 
