@@ -730,3 +730,151 @@ def test_little_is_loaded_before_a_participant_can_begin(look: Look, server: Ser
         assert sum(parts.values()) < MOST_LOADED, parts
         found = page.evaluate("fetch('/pages/manifest.webmanifest').then((one) => one.json())")
         assert found["scope"] == "/join/"
+
+
+# --- what is seen is what is sent -----------------------------------------------------------------------
+
+
+def test_nothing_is_drawn_from_visits_that_were_removed_before_the_second_yes(
+    look: Look, server: Server, mine: Path, tmp_path: Path
+) -> None:
+    start(server, "gone", users=4, rounds=2, wanted=1)
+    abroad = visits(tmp_path / "abroad.csv", ELSEWHERE)
+    with look("join") as screen, Crowd(server.url, "gone") as crowd:
+        page = screen.page
+        sent = record(page)
+        page.goto("/join/gone")
+        add_visits(page, mine)
+        other = page.context.new_page()
+        other.goto("/join/gone")
+        other.get_by_role("button", name=BUTTON).wait_for()
+        crowd.join(2)
+        until(lambda: info_of(server, "gone")["round"] == 1)
+        press(page)
+        page.get_by_text("The round moved on while you read").wait_for()
+        press(other)
+        other.get_by_text("Another tab is taking part in this campaign").wait_for()
+        waiting = Screen(other, "join")
+        waiting.shoot("elsewhere")
+        assert not waiting.violations
+        other.close()  # it would be next
+
+        page.get_by_role("button", name="Remove visits.csv").click()
+        page.get_by_text("A map of them, once there are visits").wait_for()
+        add_visits(page, abroad, button="Send NULL")
+        press(page, "Send NULL")
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        assert [b"nullnull" in one.body for one in sent if one.method == "PUT"] == [True]
+
+
+def test_visits_that_changed_unseen_are_shown_before_anything_is_drawn(
+    look: Look, server: Server, mine: Path, tmp_path: Path
+) -> None:
+    start(server, "unseen")
+    with look("join") as screen:
+        page = screen.page
+        page.add_init_script("delete window.BroadcastChannel")
+        sent = record(page)
+        page.goto("/join/unseen")
+        add_visits(page, mine)
+        other = page.context.new_page()
+        other.goto("/join/unseen")
+        other.get_by_role("button", name="Remove visits.csv").click()
+        add_visits(other, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send NULL")
+        press(page)
+        page.get_by_text("Your visits changed while you read").wait_for()
+        page.get_by_text("the server learns for certain that you have none").wait_for()
+        screen.shoot("visits-changed")
+        assert {one.method for one in sent} == {"GET"}
+        page.get_by_role("button", name="Send NULL").click()
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        assert b"nullnull" in next(one.body for one in sent if one.method == "PUT")
+
+
+def test_files_numbers_invites_and_strangers_are_each_told_what_is_wrong(
+    look: Look, server: Server, mine: Path, tmp_path: Path
+) -> None:
+    start(server, "typed", enrolment="invite")
+    made = operate(server, "typed/invites", json.dumps({"protocol": PROTOCOL, "count": 1}).encode(), "POST")
+    broken, empty = tmp_path / "broken.json", tmp_path / "empty.csv"
+    broken.write_text('{"locations": [{"latitudeE7": 407000000, "longi')
+    empty.write_text("time,latitude,longitude\n")
+    with look("join") as screen:
+        page = screen.page
+        page.goto("/join/typed")
+        page.set_input_files("#files", [broken, mine, empty])
+        page.get_by_role("button", name="Remove visits.csv").wait_for()
+        page.get_by_text("This file cannot be read").wait_for()
+        page.get_by_text("There are no visits in this file").wait_for()
+
+        button = page.get_by_role("button", name=BUTTON)
+        page.get_by_text("counts towards being selected").wait_for()
+        page.get_by_label("Yes, a few times").check()
+        invite = page.get_by_label("Invite")
+        page.evaluate("location.hash = '#invite=from-the-link'")
+        page.wait_for_function("document.querySelector('input[type=text]').value === 'from-the-link'")
+        for wrong in ("-5", "0", "0.5", ""):
+            page.get_by_label("How many campaigns?").fill(wrong)
+            page.get_by_text("Should be a whole number of at least 1").wait_for()
+            assert button.is_disabled()
+        screen.shoot("some-files-and-no-number")
+        page.get_by_label("How many campaigns?").fill("2")
+        invite.fill(f"{server.url}/join/typed#invite={made['invites'][0]}")
+
+        page.route("**/seats", lambda route: route.fulfill(body="<!doctype html>", content_type="text/html"))
+        button.click()
+        page.get_by_text("Something else answered").wait_for()
+        screen.shoot("something-else-answered")
+        page.unroute("**/seats")
+        button.click()
+        page.get_by_role("heading", name=DELIVERED).wait_for()
+        page.get_by_role("link", name="This device").first.click()
+        page.get_by_text("Before this ledger").wait_for()
+        page.get_by_text("ε = 2.773").wait_for()
+        screen.shoot("spent-before")
+
+
+def test_a_disk_that_is_full_from_the_start_is_called_one_everywhere(look: Look, server: Server, mine: Path) -> None:
+    start(server, "cramped")
+    with look("join") as screen:
+        page = screen.page
+        page.route("**/assets/worker-*.js", lambda route: _altered(route, NO_ROOM_TO_CHANGE))
+        page.goto("/join/cramped")
+        add_visits(page, mine)
+        press(page)
+        page.get_by_text("There is no room to keep what is drawn").wait_for()
+        page.get_by_role("button", name="Remove visits.csv").click()
+        page.get_by_text("It could not be removed").wait_for()
+        screen.shoot("no-room-to-draw")
+        page.get_by_role("link", name="This device").first.click()
+        page.get_by_label("One reply").fill("3")
+        page.get_by_role("button", name="Save limits").click()
+        page.get_by_text("Your limits could not be saved").wait_for()
+        screen.shoot("no-room-for-limits")
+
+
+NO_ROOM_TO_CHANGE = """
+    IDBObjectStore.prototype.put = IDBObjectStore.prototype.delete = () => {
+        throw new DOMException('no space', 'QuotaExceededError');
+    };
+"""
+
+
+def test_recording_goes_on_while_other_parts_are_shown_and_counts_a_place_once(look: Look, server: Server) -> None:
+    start(server, "stay")
+    place = {"latitude": HOME[0], "longitude": HOME[1], "accuracy": 20}
+    with look("join", geolocation=place, permissions=["geolocation"]) as screen:
+        page = screen.page
+        page.goto("/join/stay")
+        page.get_by_role("button", name="Record while this page is open").click()
+        page.get_by_text("1 visit,").wait_for()
+        page.get_by_role("link", name="This device").first.click()
+        page.get_by_text("This page records your position").wait_for()
+        screen.shoot("device-recording")
+        page.get_by_role("link", name="Take part").click()
+        page.get_by_role("button", name="Stop recording").click()
+        page.evaluate("navigator.geolocation.watchPosition(() => (window.found = true))")
+        page.get_by_role("button", name="Record while this page is open").click()
+        page.wait_for_function("window.found")
+        page.get_by_role("button", name="Stop recording").click()
+        page.get_by_text("1 visit,").wait_for()

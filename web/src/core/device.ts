@@ -15,7 +15,7 @@ import { draw } from "./draw";
 import { InputError, Refusal } from "./errors";
 import type { Entry } from "./ledger/events";
 import { checkLifetime, type Ledger } from "./ledger/ledger";
-import { Declined, sleep, type Line, type Sleep } from "./line";
+import { Declined, sleep, StrangeAnswer, type Line, type Sleep } from "./line";
 import { NULL, type Policy } from "./policy/policy";
 import { dayOf, periodsFrom, type Periods } from "./profile/periods";
 import { choosePlace } from "./profile/place";
@@ -95,7 +95,7 @@ export class Device {
   async look(campaign: string): Promise<Offer> {
     const info = await this.line.campaign(campaign);
     if (info.campaign !== campaign) {
-      throw new Refusal(`asked for campaign '${campaign}', the server answered with '${info.campaign}'`);
+      throw new StrangeAnswer(`asked for campaign '${campaign}', the server answered with '${info.campaign}'`);
     }
     const { caps } = this.settings;
     const terms = await checkTerms(info, caps);
@@ -203,7 +203,7 @@ export class Device {
     if (entry.seat !== null) return entry.seat;
     const seat = await this.line.enrol(campaign, entry.secret, invite);
     if (seat.campaign !== campaign) {
-      throw new Refusal(`asked for a seat in '${campaign}', the server answered with one in '${seat.campaign}'`);
+      throw new StrangeAnswer(`asked for a seat in '${campaign}', the server answered with one in '${seat.campaign}'`);
     }
     return (await this.ledger.seat(campaign, seat)).seat as NonNullable<Entry["seat"]>;
   }
@@ -231,7 +231,7 @@ export class Device {
         receipt.round === seat.round &&
         receipt.digest === sha256Hex(upload);
       if (!same) {
-        throw new Refusal(`campaign ${entry.campaign}: the receipt is for another report; it is not acknowledged`);
+        throw new StrangeAnswer(`campaign ${entry.campaign}: the receipt is for another report; it is not acknowledged`);
       }
       return await this.ledger.acknowledge(entry.campaign, receipt.digest);
     } catch (error) {

@@ -54,6 +54,11 @@ export class Declined extends Refusal {
   }
 }
 
+/** Whatever answered, it was not this campaign's server: a portal of a hotel says 200, too. */
+export class StrangeAnswer extends Refusal {
+  override name = "StrangeAnswer";
+}
+
 export class Line {
   constructor(
     private readonly transport: Transport,
@@ -130,7 +135,7 @@ async function readReply<T>(request: Request, reply: Reply, read: (body: Bytes) 
     return await read(reply.body);
   } catch (error) {
     if (!(error instanceof CrowdveilError)) throw error;
-    throw new Refusal(`${request.method} ${request.path}: the answer makes no sense: ${error.message}`);
+    throw new StrangeAnswer(`${request.method} ${request.path}: the answer makes no sense: ${error.message}`);
   }
 }
 

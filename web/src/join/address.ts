@@ -11,3 +11,8 @@ export function campaignIn(pathname: string): string | undefined {
 export function inviteIn(hash: string): string | undefined {
   return new URLSearchParams(hash.replace(/^#/, "")).get("invite") ?? undefined;
 }
+
+/** An invite as people type it: alone, or the whole link that it came in. */
+export function typedInvite(typed: string): string {
+  return inviteIn(/#\S*/.exec(typed)?.[0] ?? "") ?? typed.trim();
+}

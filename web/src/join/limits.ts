@@ -74,3 +74,13 @@ export function capsOf(form: LimitsForm, before: Caps, usual: Caps): Caps {
     nullEpsilon: form.nullTimes === null ? Infinity : epsilonOf(nullTimes, before.nullEpsilon),
   };
 }
+
+/** Whether the owner took part before this ledger began. */
+export type History = "new" | "some" | "unknown";
+
+/** What may have been spent before; null while the number of campaigns makes no sense. */
+export function spentBefore(history: History, campaigns: number | null, caps: Caps): number | null {
+  if (history === "new") return 0;
+  if (history === "unknown") return caps.lifetimeEpsilonPerKm;
+  return campaigns !== null && Number.isSafeInteger(campaigns) && campaigns >= 1 ? campaigns * caps.epsilonPerKm : null;
+}

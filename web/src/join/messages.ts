@@ -15,6 +15,7 @@ export type TroubleKind =
   | "limits"
   | "lifetime"
   | "no-answer"
+  | "strange-answer"
   | "paused"
   | "no-seat"
   | "bad-invite"
@@ -78,6 +79,8 @@ export interface Answered {
 export interface Local {
   readonly hasLedger: boolean;
   readonly spentPerKm: number;
+  /** The part of it that the owner told of when the ledger began. */
+  readonly beforePerKm: number;
   readonly entries: readonly EntryView[];
   readonly entry: EntryView | null;
   readonly caps: Caps;
@@ -131,6 +134,12 @@ export interface Places {
   readonly leaves: Leaves;
 }
 
+/** What stood beside the button when it was pressed; nothing else is drawn from. */
+export interface Seen {
+  readonly policyHash: string;
+  readonly chosen: number | null;
+}
+
 /** What would be sent: drawn from these odds. */
 export interface Leaves {
   /** There is no frequent place. */
@@ -138,8 +147,14 @@ export interface Leaves {
   /** ... and that is said in the clear, not drawn. */
   readonly clear: boolean;
   readonly odds: readonly Odds[];
-  readonly others: number;
-  readonly othersShare: number;
+  readonly others: readonly Others[];
+}
+
+/** Symbols that are not listed one by one. */
+export interface Others {
+  readonly symbols: number;
+  readonly share: number;
+  readonly selecting: boolean;
 }
 
 export interface MapView {
@@ -161,7 +176,8 @@ export type Happening =
   | { readonly what: "read"; readonly done: number; readonly total: number }
   | { readonly what: "checking"; readonly done: number; readonly total: number }
   | { readonly what: "asked"; readonly asked: Asked }
-  | { readonly what: "changed"; readonly looked: Looked; readonly leaves: Leaves };
+  | { readonly what: "elsewhere"; readonly busy: boolean }
+  | { readonly what: "changed"; readonly looked: Looked; readonly places: Places };
 
 export interface Api {
   open(campaign: string): Promise<Local>;
@@ -170,9 +186,9 @@ export interface Api {
   importFile(file: File, zone: string): Promise<SourceView>;
   removeSource(id: number): Promise<void>;
   record(latitude: number, longitude: number, offsetS: number): Promise<SourceView>;
-  join(alreadySpentPerKm: number, invite: string | null): Promise<EntryView>;
-  /** Whether to go on with what "changed". */
-  agree(yes: boolean): Promise<void>;
+  join(alreadySpentPerKm: number, invite: string | null, seen: Seen | null): Promise<EntryView>;
+  /** Whether to go on after what "changed": with what is seen now, or null for a no. */
+  agree(seen: Seen | null): Promise<void>;
   status(): Promise<Answered>;
   setCaps(caps: Caps): Promise<void>;
   deleteEverything(): Promise<void>;

@@ -1,11 +1,12 @@
 // How this device stands in one campaign, as the page draws it. All work is done in the worker.
 
 import type { Caps } from "../core/caps";
-import { campaignIn, inviteIn } from "./address";
+import { campaignIn, inviteIn, typedInvite } from "./address";
 import { troubleIn } from "./client";
-import type { Answered, Api, Asked, Happening, Leaves, Local, Looked, Places, SourceView, Trouble } from "./messages";
+import type { Answered, Api, Asked, Happening, Leaves, Local, Looked, Places, Seen, SourceView, Trouble } from "./messages";
 import { forgetPages } from "./offline";
-import { localOffsetS } from "./recording";
+import { Recorder } from "./recorder.svelte";
+import { localOffsetS, type Fix } from "./recording";
 
 /**
  *     loading → ready → sending → sent            the way through
@@ -26,16 +27,21 @@ export interface Reading {
   readonly total: number;
 }
 
+export interface FileTrouble extends Trouble {
+  readonly name: string;
+}
+
 export class Take {
   readonly campaign = campaignIn(location.pathname);
   stage: Stage = $state("loading");
   local: Local | null = $state.raw(null);
   looked: Looked | null = $state.raw(null);
   places: Places | null = $state.raw(null);
-  leaves: Leaves | null = $state.raw(null);
   trouble: Trouble | null = $state.raw(null);
-  /** About a file or a recording; the page as a whole goes on. */
-  fileTrouble: (Trouble & { readonly name: string }) | null = $state.raw(null);
+  /** About files or a recording; the page as a whole goes on. */
+  fileTroubles: readonly FileTrouble[] = $state.raw([]);
+  /** A source that is still there although it was to go. */
+  notRemoved: FileTrouble | null = $state.raw(null);
   reading: Reading | null = $state.raw(null);
   finding = $state(false);
   checking: { readonly done: number; readonly total: number } | null = $state.raw(null);
@@ -43,9 +49,12 @@ export class Take {
   answered: Answered | null = $state.raw(null);
   asking = $state(false);
   statusTrouble: Trouble | null = $state.raw(null);
-  /** The dice changed after the button was pressed: it has to be pressed again. */
-  changed = $state(false);
+  /** Another tab takes part in this campaign; this one waits for it. */
+  elsewhere = $state(false);
+  /** What became other than it was when the button was pressed: it has to be pressed again. */
+  changed: "round" | "visits" | null = $state(null);
   invite = $state(inviteIn(location.hash) ?? "");
+  readonly recorder = new Recorder((visit) => void this.#record(visit));
   readonly #api: Api;
   readonly #tabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("crowdveil") : null;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -53,12 +62,17 @@ export class Take {
   constructor(connect: (happened: (happening: Happening) => void) => Api) {
     this.#api = connect((happening) => this.#happened(happening));
     this.#tabs?.addEventListener("message", () => void this.#otherTab());
+    addEventListener("hashchange", () => (this.invite = inviteIn(location.hash) ?? this.invite));
     addEventListener("online", () => this.#soon(0));
     addEventListener("pageshow", (event) => event.persisted && void this.begin());
   }
 
   get name(): string {
     return this.looked?.info.name ?? this.trouble?.info?.name ?? this.local?.name ?? this.campaign ?? "crowdveil";
+  }
+
+  get leaves(): Leaves | null {
+    return this.places?.leaves ?? null;
   }
 
   get last(): Asked | undefined {
@@ -101,7 +115,8 @@ export class Take {
     this.finding = true;
     try {
       this.places = this.local?.sources.length ? await this.#api.places() : null;
-      this.leaves = this.places?.leaves ?? null;
+      // Without visits there is no button either.
+      if (this.places === null && this.changed !== null) await this.declineChanged();
     } catch (error) {
       this.#stop(error);
     } finally {
@@ -110,7 +125,7 @@ export class Take {
   }
 
   async importFiles(files: readonly File[]): Promise<void> {
-    this.fileTrouble = null;
+    this.fileTroubles = [];
     // Not there on pages without https.
     if ("storage" in navigator) void navigator.storage.persist().catch(() => false);
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -119,34 +134,31 @@ export class Take {
       try {
         await this.#api.importFile(file, zone);
       } catch (error) {
-        this.fileTrouble = { ...troubleIn(error), name: file.name };
-        break;
+        this.fileTroubles = [...this.fileTroubles, { ...troubleIn(error), name: file.name }];
       }
     }
     this.reading = null;
     await this.#visitsChanged();
   }
 
-  async record(latitude: number, longitude: number): Promise<void> {
+  async remove(source: SourceView): Promise<void> {
+    this.notRemoved = null;
     try {
-      await this.#api.record(latitude, longitude, localOffsetS());
+      await this.#api.removeSource(source.id);
+      if (source.recorded) this.recorder.forget();
       await this.#visitsChanged();
     } catch (error) {
-      this.fileTrouble = { ...troubleIn(error), name: "the recording" };
+      this.notRemoved = { ...troubleIn(error), name: source.name };
     }
-  }
-
-  async remove(source: SourceView): Promise<void> {
-    await this.#api.removeSource(source.id);
-    await this.#visitsChanged();
   }
 
   /** The button: a seat, one draw, one report; or, if there is a drawn value, that value again. */
   async send(alreadySpentPerKm: number): Promise<void> {
-    if (this.changed) {
-      this.changed = false;
+    const seen = this.#seen;
+    if (this.changed !== null) {
+      this.changed = null;
       this.stage = "sending";
-      await this.#api.agree(true);
+      await this.#api.agree(seen);
       return;
     }
     clearTimeout(this.#timer);
@@ -154,7 +166,7 @@ export class Take {
     this.trouble = null;
     this.stage = "sending";
     try {
-      const entry = await this.#api.join(alreadySpentPerKm, this.invite.trim() || null);
+      const entry = await this.#api.join(alreadySpentPerKm, typedInvite(this.invite) || null, seen);
       await this.#refresh();
       this.#tabs?.postMessage("changed");
       if (entry.state === "acknowledged") await this.#sent();
@@ -163,13 +175,13 @@ export class Take {
       this.#tabs?.postMessage("changed");
       this.#stop(error);
     } finally {
-      this.changed = false;
+      this.changed = null;
     }
   }
 
   /** No to what changed: nothing is drawn. */
   async declineChanged(): Promise<void> {
-    await this.#api.agree(false);
+    await this.#api.agree(null);
   }
 
   async askStatus(): Promise<void> {
@@ -193,11 +205,17 @@ export class Take {
 
   async deleteEverything(): Promise<void> {
     clearTimeout(this.#timer);
+    this.recorder.stop();
+    this.recorder.forget();
     await this.#api.deleteEverything();
     await forgetPages();
-    this.looked = this.places = this.leaves = this.local = null;
+    this.looked = this.places = this.local = null;
     this.stage = "deleted";
     this.#tabs?.postMessage("changed");
+  }
+
+  get #seen(): Seen | null {
+    return this.looked && this.places && { policyHash: this.looked.policyHash, chosen: this.places.chosen };
   }
 
   async #sent(): Promise<void> {
@@ -216,6 +234,15 @@ export class Take {
     }
   }
 
+  async #record({ latitude, longitude }: Fix): Promise<void> {
+    try {
+      await this.#api.record(latitude, longitude, localOffsetS());
+      await this.#visitsChanged();
+    } catch (error) {
+      this.fileTroubles = [{ ...troubleIn(error), name: "the recording" }];
+    }
+  }
+
   async #visitsChanged(): Promise<void> {
     if (await this.#refresh()) await this.find();
     this.#tabs?.postMessage("changed");
@@ -230,6 +257,15 @@ export class Take {
     const same = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other);
     if (!same(before?.entry, entry) || !same(before?.caps, this.local?.caps)) await this.begin();
     else if (!same(before?.sources, sources)) await this.find();
+  }
+
+  async #askAgain(looked: Looked, places: Places): Promise<void> {
+    await this.#refresh();
+    this.changed = looked.policyHash === this.looked?.policyHash ? "visits" : "round";
+    this.looked = looked;
+    this.places = places;
+    this.stage = "ready";
+    if (!this.local?.sources.length) await this.find();
   }
 
   #stop(error: unknown): void {
@@ -268,20 +304,18 @@ export class Take {
       case "asked":
         this.asked = noted(this.asked, happening.asked).slice(-MOST_ASKED);
         break;
+      case "elsewhere":
+        this.elsewhere = happening.busy;
+        break;
       case "changed":
-        void this.#refresh().then(() => {
-          this.looked = happening.looked;
-          this.leaves = happening.leaves;
-          this.changed = true;
-          this.stage = "ready";
-        });
+        void this.#askAgain(happening.looked, happening.places);
     }
   }
 }
 
 /** Said beside the button, which may be pressed again. */
-const STAYS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "paused", "no-seat", "bad-invite", "declined", "storage-full", "failed"]);
-const WAITS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "not-yet", "paused"]);
+const STAYS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "strange-answer", "paused", "no-seat", "bad-invite", "declined", "storage-full", "failed"]);
+const WAITS: ReadonlySet<Trouble["kind"]> = new Set(["no-answer", "strange-answer", "not-yet", "paused"]);
 
 /** An answer takes its question's place. */
 export function noted(before: readonly Asked[], asked: Asked): readonly Asked[] {

@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { DEFAULT_CAPS } from "../../src/core/caps";
 import { FileFormatError, NoAnswerError, NotPrivateError, Refusal } from "../../src/core/errors";
-import { NULL } from "../../src/core/policy/policy";
-import { campaignIn, inviteIn } from "../../src/join/address";
-import { capsOf, comparedWithDefault, epsilonOf, faultsOf, formOf, timesOf } from "../../src/join/limits";
+import { StrangeAnswer } from "../../src/core/line";
+import { NULL, Policy } from "../../src/core/policy/policy";
+import { readWeights } from "../../src/core/policy/weights";
+import { campaignIn, inviteIn, typedInvite } from "../../src/join/address";
+import { capsOf, comparedWithDefault, epsilonOf, faultsOf, formOf, spentBefore, timesOf } from "../../src/join/limits";
 import { AGAIN_MS, isVisit, LEAST_GAP_MS, type Fix } from "../../src/join/recording";
 import { leavesFrom } from "../../src/join/worker/places";
 import { towerRegion } from "../../src/join/worker/shape";
@@ -16,6 +18,7 @@ test("an address names a campaign, and an invite behind the #", () => {
   for (const none of ["/join/_", "/join/", "/join/Coffee", "/join/a/b", "/console"]) expect(campaignIn(none)).toBeUndefined();
   expect(inviteIn("#invite=abc-1")).toBe("abc-1");
   expect(inviteIn("#device")).toBeUndefined();
+  for (const typed of ["abc-1", " abc-1\n", "https://example.org/join/coffee#invite=abc-1 "]) expect(typedInvite(typed)).toBe("abc-1");
 });
 
 describe("recording", () => {
@@ -57,10 +60,19 @@ describe("limits", () => {
   });
 });
 
+test("campaigns before this ledger are counted in whole numbers from 1", () => {
+  const { epsilonPerKm, lifetimeEpsilonPerKm } = DEFAULT_CAPS;
+  expect(spentBefore("new", null, DEFAULT_CAPS)).toBe(0);
+  expect(spentBefore("unknown", null, DEFAULT_CAPS)).toBe(lifetimeEpsilonPerKm);
+  expect(spentBefore("some", 2, DEFAULT_CAPS)).toBe(2 * epsilonPerKm);
+  for (const campaigns of [-5, 0, 0.5, null, Infinity]) expect(spentBefore("some", campaigns, DEFAULT_CAPS)).toBeNull();
+});
+
 test("errors are sorted by what a person can do about them", () => {
   const kinds: [Error, string][] = [
     [new NotPrivateError("NOT private at ε = 1 per km"), "refused"],
-    [new Refusal("GET /x: the answer makes no sense: cut"), "refused"],
+    [new Refusal("the seat is in round 2 under another policy"), "refused"],
+    [new StrangeAnswer("GET /x: the answer makes no sense: cut"), "strange-answer"],
     [new Refusal("the campaign announces ε = 2 per km; this device accepts at most 1.4"), "limits"],
     [new Refusal("the area has 4 cells; this device hides among no fewer than 16"), "limits"],
     [new Refusal("the lifetime cap is ε = 4 per km; 4 are spent"), "lifetime"],
@@ -83,14 +95,27 @@ test("what leaves is the odds of the place; NULL in the clear has none, a protec
     none: false,
     clear: false,
     odds: [
-      { name: "other", share: 0.75, selecting: false },
       { name: "hit", share: 0.25, selecting: true },
+      { name: "other", share: 0.75, selecting: false },
     ],
-    others: 0,
-    othersShare: 0,
+    others: [],
   });
   expect(leavesFrom(clear, NULL)).toMatchObject({ none: true, clear: true, odds: [] });
   expect(leavesFrom(await makePolicy({ nullEpsilon: 2 }), NULL)).toMatchObject({ none: true, clear: false, odds: [{}, {}] });
+});
+
+test("the odds of being selected are always listed, however many symbols there are", async () => {
+  const { fields } = await makePolicy();
+  const symbols = ["a", "b", "c", "d", "e", "f", "hit", "g"];
+  const row = [512n, 512n, 512n, 512n, 512n, 512n, 256n]; // and 768n of "g"
+  const wide = { ...fields, symbols, weights: readWeights(Array.from({ length: 25 }, () => row), 8, 12) };
+  const { odds, others } = leavesFrom(new Policy({ ...wide, selecting: [6] }), 7);
+  expect(odds.map(({ name }) => name)).toEqual(["hit", "g", "a", "b", "c"]);
+  expect(others).toEqual([{ symbols: 3, share: 0.375, selecting: false }]);
+  expect(leavesFrom(new Policy({ ...wide, selecting: [0, 1, 2, 3, 4, 5] }), 7).others).toEqual([
+    { symbols: 1, share: 0.125, selecting: true },
+    { symbols: 2, share: 0.25, selecting: false },
+  ]);
 });
 
 test("a tower's region ends halfway to its neighbours and at its reach", () => {

@@ -81,7 +81,13 @@ export function entriesOf(events: readonly LedgerEvent[]): Map<string, Entry> {
 /** What was spent before this ledger, and ε of every campaign with a drawn symbol, acknowledged or not: it may have arrived. */
 export function spentEpsilonPerKm(events: readonly LedgerEvent[]): number {
   const drawn = events.filter((event) => event.kind === "drawn").map((event) => realIn(event, "epsilon_per_km"));
-  return exactSum([...events.slice(0, 1).map((event) => realIn(event, "already_spent_epsilon_per_km")), ...drawn]);
+  return exactSum([alreadySpentEpsilonPerKm(events), ...drawn]);
+}
+
+/** What the owner said was spent before this ledger began. */
+export function alreadySpentEpsilonPerKm(events: readonly LedgerEvent[]): number {
+  const [created] = events;
+  return created === undefined ? 0 : realIn(created, "already_spent_epsilon_per_km");
 }
 
 function realIn(event: LedgerEvent, field: string): number {

@@ -8,6 +8,7 @@ import { FileFormatError, InputError, Refusal } from "../errors";
 import { exact, general } from "../numbers";
 import { exactSum } from "../sums";
 import {
+  alreadySpentEpsilonPerKm,
   checkChain,
   entriesOf,
   nextEvent,
@@ -57,6 +58,10 @@ export class Ledger {
 
   spentEpsilonPerKm(): Promise<number> {
     return this.read(spentEpsilonPerKm);
+  }
+
+  alreadySpentEpsilonPerKm(): Promise<number> {
+    return this.read(alreadySpentEpsilonPerKm);
   }
 
   /** The participant's secret in a campaign: made once, before it is first sent. */

@@ -15,7 +15,7 @@ import { readTrace } from "../../core/traces/read";
 import { FetchTransport, type Transport } from "../../core/transport";
 import type { CampaignInfo } from "../../core/wire/participant";
 import { readCampaignInfo } from "../../core/wire/participant";
-import type { Answered, Api, EntryView, Happening, InfoView, Local, Looked, Places, SourceView, Trouble } from "../messages";
+import type { Answered, Api, EntryView, Happening, InfoView, Local, Looked, Places, Seen, SourceView, Trouble } from "../messages";
 import { Carrier } from "./carrier";
 import { Own, type KeptCampaign } from "./own";
 import { findPlaces, leavesFrom, type Found } from "./places";
@@ -49,10 +49,11 @@ export class Desk implements Api {
   readonly #certified = new Map<string, Certificate>();
   #campaign = "";
   #offer: Offer | null = null;
-  #found: Found | null = null;
-  /** The owner's answer to what changed after the button was pressed, and how to give it. */
-  #pending: Promise<boolean> | null = null;
-  #agreed: ((yes: boolean) => void) | null = null;
+  /** The place, and the area and visits that it was found from. */
+  #found: (Found & { readonly from: string }) | null = null;
+  /** What the owner saw at the last press of the button; null after a no. */
+  #seen: Seen | null = null;
+  #answer: ((seen: Seen | null) => void) | null = null;
 
   constructor({ tell, own, storage, transport, patience }: Needs) {
     this.#tell = tell;
@@ -72,6 +73,7 @@ export class Desk implements Api {
       return {
         hasLedger,
         spentPerKm: hasLedger ? await this.#ledger.spentEpsilonPerKm() : 0,
+        beforePerKm: hasLedger ? await this.#ledger.alreadySpentEpsilonPerKm() : 0,
         entries,
         entry: entries.find((one) => one.campaign === campaign) ?? null,
         caps: await this.#own.caps(),
@@ -93,11 +95,11 @@ export class Desk implements Api {
     try {
       const looked = await this.#looked(null);
       const { name } = looked.info;
-      await this.#own.keep(this.#campaign, { name, at: Date.now(), replies: this.#carrier.replies });
+      await this.#keep({ name, at: Date.now(), replies: this.#carrier.replies });
       return looked;
     } catch (error) {
       const info = this.#announced();
-      if (info !== null) await this.#own.keep(this.#campaign, { name: info.name });
+      if (info !== null) await this.#keep({ name: info.name });
       if (error instanceof NoAnswerError && this.#carrier.unanswered) {
         const kept = (await this.#own.kept()).find((one) => one.campaign === this.#campaign);
         if (kept !== undefined && kept.replies.length > 1) return this.#lookAtKept(kept);
@@ -108,8 +110,7 @@ export class Desk implements Api {
 
   async places(): Promise<Places> {
     const offer = this.#shown();
-    this.#found = await findPlaces(await this.#device(this.#ledger), offer, await this.#own.visits());
-    return this.#found.view;
+    return placesView(offer, await this.#find(offer));
   }
 
   async importFile(file: File, zone: string): Promise<SourceView> {
@@ -140,16 +141,16 @@ export class Desk implements Api {
   }
 
   /** After the owner's yes: a seat, one draw, one report. What was drawn before is sent again, unchanged. */
-  async join(alreadySpentPerKm: number, invite: string | null): Promise<EntryView> {
+  async join(alreadySpentPerKm: number, invite: string | null, seen: Seen | null): Promise<EntryView> {
     try {
-      return entryView(await this.#alone(() => this.#join(alreadySpentPerKm, invite)));
+      return entryView(await this.#alone(() => this.#join(alreadySpentPerKm, invite, seen)));
     } catch (error) {
       throw new Troubled(troubleOf(error, this.#announced()));
     }
   }
 
-  agree(yes: boolean): Promise<void> {
-    this.#agreed?.(yes);
+  agree(seen: Seen | null): Promise<void> {
+    this.#answer?.(seen);
     return Promise.resolve();
   }
 
@@ -157,7 +158,7 @@ export class Desk implements Api {
     try {
       const { state, offer } = await (await this.#device(this.#ledger)).status(this.#campaign);
       const answered = { state, offer, at: Date.now() };
-      await this.#own.keep(this.#campaign, { answered });
+      await this.#keep({ answered });
       return answered;
     } catch (error) {
       throw new Troubled(troubleOf(error));
@@ -183,6 +184,15 @@ export class Desk implements Api {
     return lookedView(offer, offlineSince);
   }
 
+  /** For a start without a network; where there is no room, the page goes on without. */
+  async #keep(changes: Partial<KeptCampaign>): Promise<void> {
+    try {
+      await this.#own.keep(this.#campaign, changes);
+    } catch (error) {
+      if (troubleOf(error).kind !== "storage-full") throw error;
+    }
+  }
+
   async #lookAtKept(kept: KeptCampaign): Promise<Looked> {
     this.#carrier.restore(kept.replies);
     this.#carrier.useShown();
@@ -193,14 +203,15 @@ export class Desk implements Api {
     }
   }
 
-  async #join(alreadySpentPerKm: number, invite: string | null): Promise<Entry> {
+  async #join(alreadySpentPerKm: number, invite: string | null, seen: Seen | null): Promise<Entry> {
     await this.#begin(alreadySpentPerKm);
+    this.#seen = seen;
     const device = await this.#device(this.#ledger);
     if (this.#found !== null) this.#carrier.useShown();
     return device.join(
       this.#campaign,
       (offer) => this.#whereabouts(offer),
-      () => this.#stillAgreed(),
+      () => this.#seen !== null,
       invite,
     );
   }
@@ -214,29 +225,30 @@ export class Desk implements Api {
     }
   }
 
-  /** The place that the owner was shown, and no other; the area is found anew only if the campaign has another. */
+  /**
+   * The place of the visits there are now, under the policy there is now. The button was pressed for what was seen beside
+   * it; for another place, or other dice, it has to be pressed again.
+   */
   async #whereabouts(offer: Offer): Promise<Profile> {
-    const before = this.#shown();
-    if (this.#found === null || before.terms.area.digest !== offer.terms.area.digest) {
-      this.#found = await findPlaces(await this.#device(this.#ledger), offer, await this.#own.visits());
-    }
-    const { place } = this.#found;
-    if (before.policy.hash !== offer.policy.hash) {
-      const looked = lookedView(offer, null);
-      const leaves = leavesFrom(offer.policy, place);
-      const answer = new Promise<boolean>((resolve) => (this.#agreed = resolve));
-      this.#tell({ what: "changed", looked, leaves });
-      this.#pending = answer;
-    }
     this.#offer = offer;
-    return place === NULL ? new Map<number, number>() : new Map([[place, 1]]);
+    let found = await this.#find(offer);
+    while (!isSeen(this.#seen, offer, found)) {
+      const answer = new Promise<Seen | null>((resolve) => (this.#answer = resolve));
+      this.#tell({ what: "changed", looked: lookedView(offer, null), places: placesView(offer, found) });
+      this.#seen = await answer;
+      if (this.#seen === null) break;
+      found = await this.#find(offer);
+    }
+    return found.place === NULL ? new Map<number, number>() : new Map([[found.place, 1]]);
   }
 
-  /** The button was pressed for the policy that was shown; for another one it has to be pressed again. */
-  async #stillAgreed(): Promise<boolean> {
-    const pending = this.#pending;
-    this.#pending = null;
-    return pending === null || (await pending);
+  /** Frequent places; as long as area and visits stay, so does the one that chance picked. */
+  async #find(offer: Offer): Promise<Found> {
+    const from = JSON.stringify([offer.terms.area.digest, await this.#own.sources()]);
+    if (this.#found?.from === from) return this.#found;
+    const found = await findPlaces(await this.#device(this.#ledger), offer, await this.#own.visits());
+    this.#found = { ...found, from };
+    return this.#found;
   }
 
   async #device(ledger: Ledger): Promise<Device> {
@@ -275,11 +287,27 @@ export class Desk implements Api {
     }
   }
 
-  /** One tab at a time takes part; the others wait, and find what it drew. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
+  /** One tab at a time takes part; the others say that they wait, and find what it drew. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
     const locks = typeof navigator === "undefined" ? undefined : (navigator as Partial<Navigator>).locks;
-    return locks === undefined ? work() : locks.request(`crowdveil-join-${this.#campaign}`, work);
+    if (locks === undefined) return work();
+    const name = `crowdveil-join-${this.#campaign}`;
+    const first = await locks.request(name, { ifAvailable: true }, async (lock) => lock && { result: await work() });
+    if (first !== null) return first.result;
+    this.#tell({ what: "elsewhere", busy: true });
+    return locks.request(name, () => {
+      this.#tell({ what: "elsewhere", busy: false });
+      return work();
+    });
   }
+}
+
+function isSeen(seen: Seen | null, { policy }: Offer, { view }: Found): boolean {
+  return seen?.policyHash === policy.hash && seen.chosen === view.chosen;
+}
+
+function placesView({ policy }: Offer, { place, view }: Found): Places {
+  return { ...view, leaves: leavesFrom(policy, place) };
 }
 
 async function emptyLedger(): Promise<Ledger> {

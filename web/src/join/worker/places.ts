@@ -6,7 +6,7 @@ import { frequentPlaces } from "../../core/profile/place";
 import { countVisits, type Counts, type Profile } from "../../core/profile/profile";
 import type { Visits } from "../../core/profile/visits";
 import { symbolOdds } from "../../core/words";
-import type { Leaves, MapView, Places, PlaceView } from "../messages";
+import type { Leaves, MapView, Odds, Others, Places, PlaceView } from "../messages";
 import { regionsOf } from "./shape";
 
 /** Beyond, only cells that were visited and targets are drawn. */
@@ -17,7 +17,7 @@ const MOST_SYMBOLS = 5;
 export interface Found {
   /** The place to draw from, or `NULL`. */
   readonly place: number;
-  readonly view: Places;
+  readonly view: Omit<Places, "leaves">;
 }
 
 export async function findPlaces(device: Device, offer: Offer, visits: Visits): Promise<Found> {
@@ -45,22 +45,27 @@ export async function findPlaces(device: Device, offer: Offer, visits: Visits): 
       frequent: frequent.size,
       chosen: place === NULL ? null : place,
       map: await mapOf(offer, profile),
-      leaves: leavesFrom(offer.policy, place),
     },
   };
 }
 
-/** What would be sent from a place, likeliest first. */
+/** What would be sent from a place: first what counts towards being selected, then the rest; the likeliest of each first. */
 export function leavesFrom(policy: Policy, place: number): Leaves {
   const none = place === NULL;
-  if (none && !policy.protectsNull) return { none, clear: true, odds: [], others: 0, othersShare: 0 };
-  const selecting = new Set(policy.fields.selecting);
-  const odds = symbolOdds(policy, place)
-    .map((share, symbol) => ({ name: policy.symbolName(symbol), share, selecting: selecting.has(symbol) }))
+  if (none && !policy.protectsNull) return { none, clear: true, odds: [], others: [] };
+  const selects = new Set(policy.fields.selecting);
+  const all = symbolOdds(policy, place)
+    .map((share, symbol) => ({ name: policy.symbolName(symbol), share, selecting: selects.has(symbol) }))
     .sort((a, b) => b.share - a.share);
-  const shown = odds.slice(0, MOST_SYMBOLS);
-  const othersShare = odds.slice(MOST_SYMBOLS).reduce((sum, { share }) => sum + share, 0);
-  return { none, clear: false, odds: shown, others: odds.length - shown.length, othersShare };
+  const odds: Odds[] = [];
+  const others: Others[] = [];
+  for (const selecting of [true, false]) {
+    const group = all.filter((one) => one.selecting === selecting);
+    const left = group.splice(MOST_SYMBOLS - odds.length);
+    odds.push(...group);
+    if (left.length) others.push({ symbols: left.length, share: left.reduce((sum, { share }) => sum + share, 0), selecting });
+  }
+  return { none, clear: false, odds, others };
 }
 
 async function mapOf(offer: Offer, profile: Profile): Promise<MapView> {

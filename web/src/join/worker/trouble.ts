@@ -2,7 +2,7 @@
 
 import { FileFormatError, InputError, messageOf, NoAnswerError, NotPrivateError, Refusal } from "../../core/errors";
 import { NotYet } from "../../core/device";
-import { Declined } from "../../core/line";
+import { Declined, StrangeAnswer } from "../../core/line";
 import type { InfoView, Trouble, TroubleKind } from "../messages";
 import { Paused } from "./carrier";
 import { SameFile } from "./own";
@@ -30,6 +30,7 @@ export function troubleOf(error: unknown, info: InfoView | null = null): Trouble
   if (error instanceof NoAnswerError) return trouble("no-answer", words, info);
   if (error instanceof Paused) return trouble("paused", words, info);
   if (error instanceof NotYet) return trouble("not-yet", words, info);
+  if (error instanceof StrangeAnswer) return trouble("strange-answer", words, info);
   if (error instanceof NotPrivateError || error instanceof Refusal) return trouble(refusalKind(words), words, info);
   if (error instanceof FileFormatError && words.startsWith("the ledger was")) return trouble("ledger-altered", words, info);
   if (/quota/i.test(words) || named(error, "QuotaExceededError")) return trouble("storage-full", words, info);
