@@ -30,23 +30,6 @@ export async function workOffline(): Promise<void> {
   }
 }
 
-/** Copy into the cache what this page or worker has loaded; the browser has it at hand, so nothing is fetched again. */
-export async function keepLoaded(): Promise<void> {
-  if (!("caches" in globalThis)) return;
-  try {
-    const cache = await caches.open(CACHE);
-    const loaded = performance.getEntriesByType("resource").map(({ name }) => new URL(name));
-    const own = new Set([location.href, ...loaded.map(({ href }) => href)].map((href) => new URL(href)).filter(isPart).map(String));
-    for (const url of own) await keep(cache, url);
-  } catch {
-    // Without room for a copy, the page works as long as there is a network.
-  }
-}
-
-function isPart(url: URL): boolean {
-  return url.origin === location.origin && url.pathname.startsWith(PARTS) && !url.pathname.endsWith("/sw.js");
-}
-
 async function keep(cache: Cache, url: string): Promise<void> {
   if ((await cache.match(url)) !== undefined) return;
   const answer = await fetch(url, { priority: "low" });

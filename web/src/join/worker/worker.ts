@@ -1,7 +1,6 @@
 // The worker's door: calls in, results and happenings out.
 
 import type { Call, Said } from "../messages";
-import { keepLoaded } from "../offline";
 import { Desk, Troubled } from "./desk";
 import { troubleOf } from "./trouble";
 
@@ -14,10 +13,7 @@ addEventListener("message", ({ data }: MessageEvent<Call>) => {
   const { id, name, given } = data;
   const calls = desk as unknown as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
   Promise.resolve(calls[name]?.(...given)).then(
-    (result) => {
-      say({ id, result });
-      if (name === "places") void keepLoaded();
-    },
+    (result) => say({ id, result }),
     (error: unknown) => say({ id, trouble: error instanceof Troubled ? error.trouble : troubleOf(error) }),
   );
 });
