@@ -141,6 +141,16 @@ def test_once_a_file_is_replaced_the_others_need_not_be_counted_again(
     assert told(done) == told(batch(files, SQUARES, tmp_path / "anew", layout=LAYOUT, engine=duck))
 
 
+@pytest.mark.parametrize("name", ["visits", "profile", "places"])
+def test_a_folder_of_someone_elses_is_left_alone(tmp_path: Path, files: Path, duck: Engine, name: str) -> None:
+    theirs = tmp_path / "out" / name / "thesis.txt"
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("years of work")
+    with pytest.raises(InputError, match=rf"{name}'?: is in the way, and not of an earlier run; choose another folder"):
+        batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
+    assert theirs.read_text() == "years of work"
+
+
 def test_a_run_that_finds_nothing_does_not_stand_in_the_way_of_the_next(
     tmp_path: Path, files: Path, duck: Engine
 ) -> None:

@@ -171,6 +171,10 @@ class _Steps:
 
     def run(self) -> Found:
         job = self.job
+        for name in ("visits", "profile", "places"):
+            if (self.out / name).exists() and _made_from(self.out / name) is None:
+                what = "is in the way, and not of an earlier run; choose another folder, or move it"
+                raise InputError("out", str(self.out / name), what)
         counted = self._counted()
         summary = json.loads((self.out / "visits" / COUNTED).read_text())
         periods = Periods(
