@@ -46,7 +46,7 @@ class ClockName(StrEnum):
 GIGABYTE = 1_000_000_000
 LEAST_MEMORY = 10_000_000
 """With less DuckDB does not read the first file."""
-OPTIONS = {"count": "periods", "half_life_periods": "half_life", "offset_minutes": "offset_column"}
+OPTIONS = {"half_life_periods": "half_life", "offset_minutes": "offset_column"}
 """Names of the library that are called otherwise here."""
 
 
@@ -169,7 +169,7 @@ def run(
             days=7 if period is Period.week else 1,
             weekdays_only=weekdays_only,
             start=None if start is None else read_day("start", start),
-            count=None if periods is None else _periods(periods),
+            count=None if periods is None else read_whole("periods", periods),
             train=None if train is None else read_whole("train", train),
         )
         choice = Choice(
@@ -239,15 +239,6 @@ def _in_options() -> Iterator[None]:
     except InputError as error:
         expected = error.expected.replace("with offset_minutes", "with --offset-column")
         raise InputError(OPTIONS.get(error.field, error.field), error.value, expected) from None
-
-
-def _periods(text: str) -> int:
-    from crowdveil.profile.periods import MAX_PERIODS
-
-    count = read_whole("periods", text)
-    if count > MAX_PERIODS:
-        raise InputError("periods", count, f"should be a whole number of periods from 1 to {MAX_PERIODS:,}")
-    return count
 
 
 def _part_bytes(text: str) -> int:

@@ -28,6 +28,8 @@ BATCH_ROWS = 1 << 13
 """Small enough for the processor's cache: batches of 2^16 rows take longer."""
 MAGIC_BYTES = 6
 MAGIC_PARQUET = b"PAR1"
+MAGIC_GZIP = b"\x1f\x8b"
+MAGIC_XZ = b"\xfd7zXZ\x00"
 
 
 @contextmanager
@@ -53,10 +55,10 @@ def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]
     with reading(path), path.open("rb") as raw:
         head = raw.read(MAGIC_BYTES)
         raw.seek(0)
-        if head.startswith(b"\x1f\x8b"):
+        if head.startswith(MAGIC_GZIP):
             with gzip.GzipFile(fileobj=raw) as unpacked:
                 yield unpacked, raw
-        elif head == b"\xfd7zXZ\x00":
+        elif head == MAGIC_XZ:
             with lzma.LZMAFile(raw) as unpacked_xz:
                 yield unpacked_xz, raw
         else:

@@ -15,12 +15,11 @@ from typing import NamedTuple
 
 from crowdveil.errors import FileFormatError
 from crowdveil.profile.batch.fixes import BROKEN_ROW, Layout
-from crowdveil.traces.open_any import reading
+from crowdveil.traces.open_any import MAGIC_GZIP, MAGIC_XZ, reading
 
 HEADING_BYTES = 1 << 20
-GZIP = b"\x1f\x8b"
 UNREAD = {
-    b"\xfd7zXZ\x00": "xz",
+    MAGIC_XZ: "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"BZh91AY&SY": "bzip2",
     b"PK\x03\x04": "zip",
@@ -50,7 +49,7 @@ def read_heading(path: str, layout: Layout) -> Heading:
         head = raw.read(max(map(len, UNREAD)))
         _check_name(path, head)
         raw.seek(0)
-        with gzip.open(raw) if head.startswith(GZIP) else raw as file:
+        with gzip.open(raw) if head.startswith(MAGIC_GZIP) else raw as file:
             line = file.readline(HEADING_BYTES + 1)
     expected = f"expected CSV whose first line names the columns {', '.join(layout.columns)}"
     if line.startswith(UTF_16):
@@ -102,7 +101,7 @@ def _check_name(path: str, head: bytes) -> None:
     name = Path(path).name
     ending = next((end for end in ENDINGS_OF_PACKED if name.lower().endswith(end)), "")
     bare = name[: len(name) - len(ending)]
-    if head.startswith(GZIP):
+    if head.startswith(MAGIC_GZIP):
         if not name.endswith(".gz"):
             what = "is packed with gzip, which engines tell by the name alone"
             raise FileFormatError(f"{path}: {what}; it should be called {bare}.gz")

@@ -78,7 +78,8 @@ def find_inputs(patterns: Sequence[str], layout: Layout, out: Path | None = None
     patterns = [_local(pattern) for pattern in patterns]
     if any("://" in pattern for pattern in patterns):
         return _addresses(patterns)
-    paths = sorted({path for pattern in patterns for path in _matching(pattern, out)})
+    written = None if out is None else out.resolve()
+    paths = sorted({path for pattern in patterns for path in _matching(pattern, written)})
     kinds = {is_parquet(Path(path)) for path in paths}
     if len(kinds) > 1:
         other = next(path for path in paths if not is_parquet(Path(path)))
@@ -130,7 +131,7 @@ def _matching(pattern: str, out: Path | None) -> list[str]:
     else:
         found = [Path(one) for one in glob.glob(pattern, recursive=True)]
     files = [one.resolve() for one in found if one.is_file()]
-    traces = [str(one) for one in files if out is None or not _is_written(one, out.resolve())]
+    traces = [str(one) for one in files if out is None or not _is_written(one, out)]
     if not traces:
         raise FileFormatError(f"{pattern}: no file matches; expected Parquet or CSV files")
     return traces

@@ -39,7 +39,7 @@ from crowdveil.profile.batch.engine import Engine, EngineError, Fraction
 from crowdveil.profile.batch.fixes import Expression, Layout, fixes
 from crowdveil.profile.batch.graph import Choice
 from crowdveil.profile.batch.inputs import Inputs, name_damaged
-from crowdveil.profile.periods import DAY_S, EPOCH, Periods
+from crowdveil.profile.periods import DAY_S, EPOCH, MAX_PERIODS, Periods
 from crowdveil.traces.gather import LATEST_S
 from crowdveil.traces.open_any import reading
 
@@ -68,12 +68,14 @@ class Span:
     """How many of them, from the first on, to learn from; all unless given."""
 
     def __post_init__(self) -> None:
-        self.counting()
         for name in ("count", "train"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 option = "periods" if name == "count" else name
                 raise InputError(option, value, "should be a whole number of periods, at least 1")
+        if self.count is not None and self.count > MAX_PERIODS:
+            raise InputError("periods", self.count, f"should be a whole number of periods from 1 to {MAX_PERIODS:,}")
+        self.counting()
         if self.count is not None and self.train is not None and self.train > self.count:
             raise InputError("train", self.train, f"should be at most the {self.count} periods there are")
 
