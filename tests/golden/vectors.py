@@ -1,0 +1,143 @@
+"""Compute the golden vectors: what the product decides, reduced to numbers that names and file formats do not touch.
+
+Cells, weights, verdicts, draws from a fixed tape, learnt priors and selected people. `golden.json` holds the values;
+after a deliberate change of behaviour, `python -m tests.golden.vectors` writes them again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import crowdveil as cv
+from crowdveil.arrays import IntArray
+from crowdveil.campaign import Plan, Way, select
+from crowdveil.prior import target_chances
+from crowdveil.study.comparison import Question, compare
+from crowdveil.study.simulation import play
+from tests.study.small import small_world
+from tests.town import live, people_around, square_town
+
+FILE = Path(__file__).parent / "golden.json"
+LN4 = log(4)
+BOUNDS = (40.70, -74.02, 40.80, -73.93)
+TOWERS = np.random.default_rng(3).random((25, 2)) * (0.09, 0.08) + (40.7, -74.0)
+
+
+def digest(values: Any) -> str:
+    """Reduce whole numbers, or text, to a short digest."""
+    raw = values.encode() if isinstance(values, str) else np.ascontiguousarray(values, dtype="<i8").tobytes()
+    return hashlib.sha256(raw).hexdigest()[:24]
+
+
+def shown(values: Any) -> list[float]:
+    """Floats to ten digits: their last bits may differ between processors."""
+    return [float(f"{value:.10g}") for value in np.ravel(values)]
+
+
+def tape(seed: int) -> Callable[[int], int]:
+    """A source of random bits that always says the same."""
+    generator = np.random.default_rng(seed)
+    return lambda bits: int(generator.integers(0, 1 << bits, dtype=np.uint64))
+
+
+def areas() -> dict[str, cv.Area]:
+    return {
+        "grid": cv.Grid.from_bounds(*BOUNDS, cell_km=1.0),
+        "hexagons": cv.Hexagons.from_bounds(*BOUNDS, resolution=7),
+        "towers": cv.Towers.from_positions(TOWERS[:, 0], TOWERS[:, 1]),
+        "points": cv.Area.from_points_km(np.random.default_rng(4).random((30, 2)) * 5),
+    }
+
+
+def policies() -> Iterator[tuple[str, cv.Policy]]:
+    for name, area in areas().items():
+        generator = np.random.default_rng(11)
+        prior = generator.gamma(0.5, size=len(area)) + 1e-3
+        prior /= prior.sum()
+        for targets in ([2], [1, 5, 9, 12]):
+            for how in ("informative", "equal"):
+                policy = cv.optimal_policy(area, prior, targets, epsilon_per_km=LN4, beta=0.06, completion=how)
+                yield f"{name}/optimal/{len(targets)}/{how}", policy
+            policy = cv.optimal_policy(
+                area, prior, targets, epsilon_per_km=LN4, beta=0.06, null_epsilon=log(16), null_share=0.3
+            )
+            yield f"{name}/optimal/{len(targets)}/null", policy
+        yield f"{name}/laplace", cv.planar_laplace(area, prior, [2], LN4)
+        yield f"{name}/exponential", cv.exponential(area, prior, [2], LN4)
+        yield f"{name}/identity", cv.identity(area, prior, [2], LN4)
+
+
+def describe_policy(policy: cv.Policy) -> dict[str, Any]:
+    certificate = cv.certify(policy)
+    weights, _ = policy.inputs()
+    found: dict[str, Any] = {
+        "weights": digest(weights),
+        "refined": None if policy.completion is None else digest(policy.completion.weights),
+        "value": shown(policy.value)[0],
+        "ok": certificate.ok,
+        "smallest_epsilon_per_km": shown(certificate.smallest_epsilon_per_km)[0],
+    }
+    if certificate.ok:
+        random_bits = tape(17)
+        found["draws"] = [cv.draw(policy, cell % len(policy), certificate, random_bits) for cell in range(12)]
+        many = cv.draw_many(policy, np.arange(200) % len(policy), certificate, np.random.default_rng(5))
+        found["draw_many"] = digest(many)
+    return found
+
+
+def describe_campaign(way: Way, null_epsilon: float | None) -> dict[str, Any]:
+    town = square_town(6)
+    generator = np.random.default_rng(8)
+    places: IntArray = live(people_around(town, 2), 600, generator)
+    places[generator.random(600) < 0.2] = -1
+    plan = Plan(town, (8, 21), LN4, 600, 30, 4, way=way, seed=7, null_epsilon=null_epsilon)
+    state, reports, _ = play(plan, np.arange(600), places, generator)
+    chosen = select(state, reports)
+    return {
+        "people": chosen.participants.tolist(),
+        "chances": shown(chosen.chances),
+        "short": int(chosen.short),
+        "prior": shown(state.prior),
+        "null_share": shown(state.null_share)[0],
+        "weights": [digest(policy.inputs()[0]) for policy in state.policies],
+        "target_chances": digest(np.round(1e8 * target_chances(state.prior, state.policies[-1], (8, 21)))),
+    }
+
+
+def golden() -> dict[str, Any]:
+    dataset = small_world()
+    compared = compare(dataset, Question((int(dataset.densest[0]),), LN4, seeds=2))
+    rng = np.random.default_rng(9)
+    return {
+        "areas": {
+            name: {
+                "cells": len(area),
+                "xy_m": digest(area.xy_m),
+                "furthest_km": shown(area.distances_km(np.arange(len(area))).max())[0],
+            }
+            for name, area in areas().items()
+        },
+        "policies": {name: describe_policy(policy) for name, policy in policies()},
+        "campaigns": {
+            f"{way}/{'clear' if null_epsilon is None else 'protected'}": describe_campaign(way, null_epsilon)
+            for way in ("crowdveil", "algorithm-2")
+            for null_epsilon in (None, log(64))
+        },
+        "profiles": {
+            name: {"rows": len(profile.cell), "cells": digest(profile.cell), "sum": shown(profile.probability.sum())[0]}
+            for name, profile in dataset.profiles.items()
+        },
+        "places": digest(dataset.places("recency", "target-aware", 0.7, (int(dataset.densest[0]),), rng)),
+        "comparison": {record.method: shown([record.value, record.ci_low]) for record in compared.records},
+    }
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(golden(), indent=1, sort_keys=True) + "\n", encoding="utf-8")
