@@ -10,9 +10,9 @@ import numpy as np
 
 from benchmarks.alone import peak_mb
 from benchmarks.cases import EPSILON_PER_KM, city
-from crowdveil.place import choose_places
 from crowdveil.profile import Profile
-from crowdveil.study.simulation import Crowd, simulate
+from crowdveil.profile.place import choose_places
+from crowdveil.simulate.simulation import Crowd, simulate
 
 PLACES_EACH = 3
 DELTA = 0.7

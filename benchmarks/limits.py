@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.alone import alone
 from benchmarks.line import Line
-from crowdveil.words import rounded_up
+from crowdveil.formatting import rounded_up
 
 
 def large_areas() -> Iterator[Line]:

@@ -18,7 +18,7 @@ from benchmarks.line import Line
 from benchmarks.peers.environment import AbsentError, ask
 from crowdveil import Grid
 from crowdveil.area.plane import ECCENTRICITY_SQUARED, SEMI_MAJOR_M
-from crowdveil.profile.batch import LAYOUT, Choice, Found, Job, Span, find_inputs, open_engine, run, save_fixes
+from crowdveil.batch import LAYOUT, Choice, Found, Job, Span, find_inputs, open_engine, run, save_fixes
 from crowdveil.traces import City, Habits
 
 WEEKS, TRAIN = 45, 40

@@ -28,7 +28,7 @@ from sqlalchemy import text
 from benchmarks.cases import EPSILON_PER_KM, city
 from benchmarks.line import Line
 from benchmarks.load import SECRET
-from crowdveil.server.conductor import step
+from crowdveil.server.scheduler import step
 from crowdveil.store import (
     Request,
     Store,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.policy.multi import solve
 from crowdveil.policy.policy import MAGIC
+from crowdveil.policy.solver.optimum import solve
 
 LEAST = -(2**63)
 AREA = cv.Area.from_points_km([[0, 0], [1, 0], [2, 0]])

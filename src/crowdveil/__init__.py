@@ -13,19 +13,19 @@ from importlib.metadata import version as _version
 
 from crowdveil.area import OUTSIDE, Area, Grid, Hexagons, Plane, Points, Towers
 from crowdveil.certify import Certificate, Witness, certify, certify_table, smallest_epsilon
+from crowdveil.draw import draw, draw_many
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError, NotPrivateError
-from crowdveil.policy.bounds import lemma2_bound, lemma5_bound
-from crowdveil.policy.closed_form import closed_form_for_quota, closed_form_hit
-from crowdveil.policy.closure import least_policy
-from crowdveil.policy.completion import equal_columns
-from crowdveil.policy.exponential import exponential
-from crowdveil.policy.identity import identity
-from crowdveil.policy.laplace import planar_laplace, sample_planar_laplace
-from crowdveil.policy.optimal import optimal_policy
+from crowdveil.policy.baselines.exponential import exponential
+from crowdveil.policy.baselines.identity import identity
+from crowdveil.policy.baselines.laplace import planar_laplace, sample_planar_laplace
 from crowdveil.policy.policy import Completion, Policy
 from crowdveil.policy.quota import minimum_beta
-from crowdveil.policy.theorem import theorem1_hit, theorem1_threshold
-from crowdveil.report import draw, draw_many
+from crowdveil.policy.solver.closure import least_policy
+from crowdveil.policy.solver.completion import equal_columns
+from crowdveil.policy.solver.optimal import optimal_policy
+from crowdveil.policy.theory.bounds import lemma2_bound, lemma5_bound
+from crowdveil.policy.theory.closed_form import closed_form_for_quota, closed_form_hit
+from crowdveil.policy.theory.theorem1 import theorem1_hit, theorem1_threshold
 
 __version__ = _version("crowdveil")
 

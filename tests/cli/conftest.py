@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from crowdveil.area import Grid
 from crowdveil.cli import app
-from crowdveil.cli.local_server import LocalServer, local_server
+from crowdveil.server.local import LocalServer, local_server
 from tests.cli.helpers import PLAN, Make, Run, campaign_name
 
 SMALL = "40.70,-74.00,40.74,-73.95"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.cli.local_server import LocalServer
+from crowdveil.server.local import LocalServer
 from crowdveil.wire import AuditRecord, NewCampaign
 from tests.cli.helpers import PLAN, Run, campaign_name, refused
 

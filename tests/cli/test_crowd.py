@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from crowdveil.cli import door, players
-from crowdveil.cli.players import Crowd, Totals, play
 from crowdveil.client import Ledger, Patience, Reply, Request, Settings
-from crowdveil.client.caps import check_policy
+from crowdveil.client import fleet as players
+from crowdveil.client import round_waiter as door
+from crowdveil.client.fleet import Crowd, Totals, play
+from crowdveil.client.privacy_limits import check_policy
 from crowdveil.wire import CampaignInfo
 from tests.cli.helpers import Run, refused
 from tests.client.fake_server import FakeServer, no_answer, problem, small_policy

@@ -18,14 +18,14 @@ import numpy as np
 import pytest
 
 from crowdveil.area import Area
-from crowdveil.audit import check
+from crowdveil.campaign.audit import check
 from crowdveil.certify import certify
 from crowdveil.cli.demo import EPSILON_PER_KM, METHODS, SEEDS, demo_world
 from crowdveil.client import HttpTransport, Operator
 from crowdveil.errors import NoAnswerError
 from crowdveil.policy.policy import Policy
 from crowdveil.server.pages import FOLDER
-from crowdveil.study.comparison import Question, compare
+from crowdveil.simulate.compare import Question, compare
 from crowdveil.wire import AuditRecord
 
 pytestmark = pytest.mark.xdist_group("demo")  # what all look at is made once

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from crowdveil.area import Area, Grid, Hexagons, Points, Towers
-from crowdveil.policy.optimal import optimal_policy
 from crowdveil.policy.policy import Policy
+from crowdveil.policy.solver.optimal import optimal_policy
 from tests.cli.helpers import Make, Run
 
 BOX = "40.70,-74.00,40.74,-73.95"

@@ -14,9 +14,9 @@ from time import monotonic, sleep
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from crowdveil.profile.batch import LAYOUT, Choice, Job, Span, find_inputs, open_engine, save_fixes
-from crowdveil.profile.batch import run as run_job
-from crowdveil.study.people import FIRST_DAY, Town
+from crowdveil.batch import LAYOUT, Choice, Job, Span, find_inputs, open_engine, save_fixes
+from crowdveil.batch import run as run_job
+from crowdveil.simulate.people import FIRST_DAY, Town
 from crowdveil.traces import City, Habits
 from tests.cli.helpers import Run, refused
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from crowdveil.cli.local_server import local_server
 from crowdveil.client import Declined, HttpTransport, Operator
 from crowdveil.errors import CrowdveilError, NoAnswerError
+from crowdveil.server.local import local_server
 from crowdveil.store import open_store, operators
 from crowdveil.wire import secret_digest
 from tests.cli.helpers import Run, refused
@@ -145,7 +145,7 @@ def test_a_server_is_stopped_when_what_it_was_started_for_fails(tmp_path: Path) 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from crowdveil.cli.local_server import local_server
+from crowdveil.server.local import local_server
 with local_server(Path(sys.argv[1])) as server:
     print(server.url, server.token, flush=True)
     time.sleep(600)

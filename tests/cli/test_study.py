@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.study import study, worlds
-from crowdveil.study.figures import OF_STUDY, QUICK
+from crowdveil.paper import cities as worlds
+from crowdveil.paper import study
+from crowdveil.paper.figures import OF_STUDY, QUICK
 from tests.cli.helpers import Run, refused
-from tests.study.small import small_world
+from tests.simulate.small import small_world
 
 
 @pytest.mark.parametrize(

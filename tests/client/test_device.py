@@ -12,9 +12,9 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.client import Caps, Declined, Device, Patience, Reply, Request, Settings
-from crowdveil.client.words import largest_belief
+from crowdveil.client.explain import largest_belief
 from crowdveil.errors import NoAnswerError, Refusal
-from crowdveil.place import NULL
+from crowdveil.profile.place import NULL
 from crowdveil.traces.visits import Visits
 from crowdveil.wire import Receipt, Upload
 from tests.client.fake_server import AREA, LN4, FakeServer, flat_policy, new_device, no_answer, problem, small_policy

@@ -13,12 +13,12 @@ import numpy as np
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.certify import certify
+from crowdveil.draw import draw
 from crowdveil.errors import CrowdveilError
-from crowdveil.place import NULL, choose_place
-from crowdveil.policy.optimal import optimal_policy
 from crowdveil.policy.policy import Policy
+from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.profile import Periods, count_visits, recency
-from crowdveil.report import draw
+from crowdveil.profile.place import NULL, choose_place
 from crowdveil.traces.visits import Visits
 from tests.conformance.policies import KNOWS_NULL, double
 

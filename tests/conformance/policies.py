@@ -15,8 +15,8 @@ from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.arrays import IntArray
 from crowdveil.certify import certify
 from crowdveil.certify.exponential import FRACTION_BITS, exponent_below, power_below
-from crowdveil.policy.optimal import optimal_policy
 from crowdveil.policy.policy import Completion, Policy
+from crowdveil.policy.solver.optimal import optimal_policy
 
 BITS = (12, 31, 53, 53, 62)
 EPSILONS = (log(2), log(4), log(8), 0.05, 3.0)

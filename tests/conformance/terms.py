@@ -12,14 +12,14 @@ import numpy as np
 from crowdveil.area import Grid, Hexagons, Towers
 from crowdveil.certify import certify
 from crowdveil.certify.exponential import exponent_below, power_below
-from crowdveil.client import words
-from crowdveil.client.caps import Caps, check_terms
+from crowdveil.client import explain as words
 from crowdveil.client.events import Entry
 from crowdveil.client.ledger import check_lifetime
+from crowdveil.client.privacy_limits import Caps, check_terms
 from crowdveil.errors import CrowdveilError
-from crowdveil.policy.optimal import optimal_policy
+from crowdveil.formatting import exact, in_plain_words, percent_up, rounded_up, rounded_up_below
+from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.wire import CampaignInfo
-from crowdveil.words import exact, in_plain_words, percent_up, rounded_up, rounded_up_below
 from tests.conformance.messages import INFO
 from tests.conformance.policies import KNOWS_NULL, double
 

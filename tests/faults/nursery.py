@@ -202,8 +202,6 @@ def main() -> None:
     import uvicorn.loops.uvloop
     import uvicorn.protocols.http.httptools_impl  # noqa: F401
 
-    from crowdveil.server import conductor, run  # noqa: F401
-
     orders = socket.socket(fileno=int(sys.argv[1]))
     orders.set_inheritable(False)
     living: set[int] = set()
@@ -243,7 +241,7 @@ def _fork(live: Callable[[], None]) -> int:
 
 def _live(life: Life) -> None:
     from crowdveil.server import run
-    from crowdveil.server.child import Child
+    from crowdveil.server.child_process import Child
     from crowdveil.server.settings import Settings
 
     os.setsid()
@@ -306,7 +304,7 @@ class _Process:
 
 def _fork_conductor(database: str) -> tuple[int, int, int]:
     from crowdveil.errors import StoreError
-    from crowdveil.server import conductor
+    from crowdveil.server import scheduler as conductor
 
     theirs_in, to_conductor = os.pipe()
     from_conductor, theirs_out = os.pipe()
@@ -332,7 +330,7 @@ def _fork_conductor(database: str) -> tuple[int, int, int]:
 
 def _acknowledge_first() -> None:
     """Say that a report is stored, and store it then."""
-    from crowdveil.server.desk import Desk, Filed, Sent
+    from crowdveil.server.commit_queue import Desk, Filed, Sent
 
     honest = Desk.file
     waiting: set[asyncio.Task[Filed]] = set()
@@ -364,7 +362,8 @@ def _trust_the_cache() -> None:
 
 def _tell_all() -> None:
     """Log who came, with their address and secret."""
-    from crowdveil.server import gate, logs
+    from crowdveil.server import logs
+    from crowdveil.server import request_guard as gate
 
     honest = gate.Gate._pass
 
@@ -380,7 +379,7 @@ def _answer_as_one_likes() -> None:
     """Answer with a status that the document does not name."""
     from fastapi import Response
 
-    from crowdveil.server import gate
+    from crowdveil.server import request_guard as gate
 
     honest = gate.Gate._pass
 

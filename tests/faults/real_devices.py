@@ -24,8 +24,8 @@ import httpx
 import numpy as np
 
 import crowdveil as cv
-from crowdveil.cli.players import Certified
 from crowdveil.client import Device, Entry, HttpTransport, Ledger, Patience, Settings, Where
+from crowdveil.client.fleet import Certified
 from crowdveil.client.transport import check_url
 from crowdveil.errors import NoAnswerError, Refusal
 from crowdveil.traces import Visits

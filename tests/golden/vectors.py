@@ -19,9 +19,9 @@ import crowdveil as cv
 from crowdveil.arrays import IntArray
 from crowdveil.campaign import Plan, Way, select
 from crowdveil.prior import target_chances
-from crowdveil.study.comparison import Question, compare
-from crowdveil.study.simulation import play
-from tests.study.small import small_world
+from crowdveil.simulate.compare import Question, compare
+from crowdveil.simulate.simulation import play
+from tests.simulate.small import small_world
 from tests.town import live, people_around, square_town
 
 FILE = Path(__file__).parent / "golden.json"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import crowdveil as cv
-import crowdveil.policy.closure as closure_module
-from crowdveil.policy.closure import ClosureMap
+import crowdveil.policy.solver.closure as closure_module
+from crowdveil.policy.solver.closure import ClosureMap
 from tests.instances import Instance, instances, make_instance
 from tests.reference.slow_closure import slow_closure
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from crowdveil.area import Area
 from crowdveil.certify import certify
 from crowdveil.errors import InputError
-from crowdveil.policy.exponential import exponential
-from crowdveil.policy.tables import round_private
+from crowdveil.policy.baselines.exponential import exponential
+from crowdveil.policy.rounding import round_private
 from tests.policy.test_laplace import smallest_epsilon, square, uniform
 
 LN4 = log(4)

@@ -8,7 +8,7 @@ import pytest
 from crowdveil.area import Area
 from crowdveil.certify import certify
 from crowdveil.errors import InputError
-from crowdveil.policy.identity import identity
+from crowdveil.policy.baselines.identity import identity
 from tests.policy.test_laplace import square, uniform
 
 

@@ -15,7 +15,7 @@ from crowdveil.area import Area, Grid, Towers
 from crowdveil.arrays import FloatArray
 from crowdveil.certify import certify
 from crowdveil.errors import InputError
-from crowdveil.policy.laplace import laplace_table, planar_laplace, sample_planar_laplace
+from crowdveil.policy.baselines.laplace import laplace_table, planar_laplace, sample_planar_laplace
 from crowdveil.policy.policy import Policy
 
 LN4 = log(4)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import crowdveil as cv
-from crowdveil.policy.multi import solve
+from crowdveil.policy.solver.optimum import solve
 from tests.instances import Instance, instances, make_instance
 from tests.reference.linear_programs import literal_lp, reduced_dual_bound
 
@@ -119,8 +119,8 @@ def test_a_single_target_uses_up_all_the_privacy_there_is(instance: Instance) ->
 @pytest.mark.parametrize("z", [2, 5, 16])
 def test_larger_areas_take_another_road_to_the_same_optimum(z: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above DENSE_CELLS distances are found by blocks and the start comes from a coarser area."""
-    import crowdveil.policy.closure as closure
-    import crowdveil.policy.multi as multi
+    import crowdveil.policy.solver.closure as closure
+    import crowdveil.policy.solver.optimum as multi
 
     for seed, epsilon, beta in ((1, np.log(4), 0.06), (2, 0.4, 0.4), (3, 4.0, 0.01)):
         instance = make_instance("points", 600, z, epsilon, beta, seed)

@@ -18,7 +18,7 @@ from anyio.from_thread import start_blocking_portal
 from crowdveil.client import Device, Ledger, Patience, Reply, Request, Settings
 from crowdveil.server import settings as server_settings
 from crowdveil.server.app import create_app
-from crowdveil.server.conductor import Happening, step
+from crowdveil.server.scheduler import Happening, step
 from crowdveil.store import Store, add_operator
 from crowdveil.wire import (
     PROTOCOL,

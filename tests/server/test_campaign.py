@@ -13,13 +13,13 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.campaign import RoundClosed, RoundOpened, State, advance, begin, next_policy, resume, select
+from crowdveil.campaign.from_wire import choose, plan_of
+from crowdveil.campaign.selection import Reports, Selection
 from crowdveil.client import Declined
-from crowdveil.place import NULL
-from crowdveil.planning import choose, plan_of
+from crowdveil.draw import draw
 from crowdveil.prior import Round, count_symbols
-from crowdveil.report import draw
-from crowdveil.selection import Reports, Selection
-from crowdveil.server.conductor import CLAIM_S, Conductor
+from crowdveil.profile.place import NULL
+from crowdveil.server.scheduler import CLAIM_S, Conductor
 from crowdveil.store import claim_round, open_store
 from crowdveil.wire import AuditRecord, CampaignInfo, CampaignList, Invites, ParticipantStatus, Preview, Seat, Upload
 from tests.server.hall import AREA, NAME, TARGETS, Hall, kind_of, plan
@@ -246,7 +246,7 @@ def test_one_campaign_that_fails_does_not_hold_up_the_others(
     for name in ("first", "second"):
         hall.operate("PUT", f"/campaigns/{name}", plan().to_bytes())
         hall.change("open", name)
-    monkeypatch.setattr("crowdveil.server.conductor.next_policy", fail_once)
+    monkeypatch.setattr("crowdveil.server.scheduler.next_policy", fail_once)
     assert [(one.event, one.campaign) for one in hall.step()] == [
         ("campaign-failed", "first"),
         ("round-opened", "second"),
@@ -264,7 +264,7 @@ def test_a_campaign_that_is_closed_while_its_policy_is_made_is_selected_from_at_
     hall.operate("PUT", f"/campaigns/{NAME}", plan().to_bytes())
     hall.change("open")
     conductor = Conductor(hall.store)
-    monkeypatch.setattr("crowdveil.server.conductor.next_policy", close_meanwhile)
+    monkeypatch.setattr("crowdveil.server.scheduler.next_policy", close_meanwhile)
     assert conductor.step(hall.now) == []
     assert [one.event for one in conductor.step(hall.now)] == ["selected"]
 

@@ -14,9 +14,9 @@ from threading import Event
 import pytest
 
 from crowdveil.errors import InputError, StoreError
-from crowdveil.server.gate import HEADERS
-from crowdveil.server.limits import Limiter, is_this_machine, network_of
 from crowdveil.server.logs import JsonLines
+from crowdveil.server.rate_limit import Limiter, is_this_machine, network_of
+from crowdveil.server.request_guard import HEADERS
 from crowdveil.server.settings import Settings
 from crowdveil.store import NoSeat, Report, Request, Store, enrol_many, open_store, rows_of
 from crowdveil.store import Seat as StoredSeat
@@ -195,7 +195,7 @@ def test_when_the_database_refuses_nobody_is_told_that_it_was_stored(
     def fails(store: Store, reports: list[Report]) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr("crowdveil.server.desk.add_reports", fails)
+    monkeypatch.setattr("crowdveil.server.commit_queue.add_reports", fails)
     answer = started.report("me", 1)
     assert kind_of(answer) == "unavailable"
     assert answer.headers["retry-after"]
@@ -210,7 +210,7 @@ def test_a_failure_nobody_foresaw_is_answered_too_and_its_words_stay_inside(
     def fails(*_: object) -> None:
         raise RuntimeError("symbol 17 of participant 3")
 
-    monkeypatch.setattr("crowdveil.server.desk.add_reports", fails)
+    monkeypatch.setattr("crowdveil.server.commit_queue.add_reports", fails)
     with caplog.at_level(logging.ERROR):
         answer = started.report("me", 1)
     assert kind_of(answer) == "internal"
@@ -229,7 +229,7 @@ def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkey
         assert go_on.wait(20)
         return enrol_many(into, requests)
 
-    monkeypatch.setattr("crowdveil.server.desk.enrol_many", slowly)
+    monkeypatch.setattr("crowdveil.server.commit_queue.enrol_many", slowly)
     with Hall(store, Settings(waiting=1)) as hall:
         hall.start()
         first = hall.enrol_later("one")

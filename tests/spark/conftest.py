@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from crowdveil.profile.batch import Engine, open_engine
+from crowdveil.batch import Engine, open_engine
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from time import perf_counter
 
 import duckdb
 
-from crowdveil.profile.batch import Engine, Job, run
-from crowdveil.traces.gather import WRONG_FIELDS
+from crowdveil.batch import Engine, Job, run
+from crowdveil.traces.visit_builder import WRONG_FIELDS
 
 STEPS = {
     "visits": (["user", "cell", "period", "left_out", "visits"], None),

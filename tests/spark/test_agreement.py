@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
+from crowdveil.batch import LAYOUT, Choice, Engine, Job, Layout, Span, find_inputs, run, save_fixes
 from crowdveil.errors import FileFormatError
-from crowdveil.profile.batch import LAYOUT, Choice, Engine, Job, Layout, Span, find_inputs, run, save_fixes
 from crowdveil.traces import City, Habits, read_cabspotting, read_foursquare
-from tests.profile.batch.batches import HEADING, NOON, SQUARES, write_csv, write_parquet
-from tests.profile.batch.odd_rows import odd_rows
+from tests.batch.batches import HEADING, NOON, SQUARES, write_csv, write_parquet
+from tests.batch.odd_rows import odd_rows
 from tests.spark.sides import agree, say, scratch
 from tests.traces.files import real
 

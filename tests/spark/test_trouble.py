@@ -12,7 +12,7 @@ from time import monotonic, perf_counter, sleep
 import pytest
 
 from crowdveil.area import Grid
-from crowdveil.profile.batch import save_fixes
+from crowdveil.batch import save_fixes
 from crowdveil.traces import City, Habits
 from tests.spark.sides import compare, say, scratch
 

@@ -12,8 +12,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
+from crowdveil.campaign.selection import Selection
 from crowdveil.errors import StoreError
-from crowdveil.selection import Selection
 from crowdveil.store import (
     Seat,
     Store,

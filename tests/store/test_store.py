@@ -8,8 +8,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from crowdveil.campaign.selection import Selection
 from crowdveil.errors import InputError, StoreError
-from crowdveil.selection import Selection
 from crowdveil.store import (
     Estimate,
     NoSeat,

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from crowdveil.errors import CrowdveilError, FileFormatError
 from crowdveil.traces import Visits, read_table
-from crowdveil.traces.open_any import BATCH_ROWS
 from crowdveil.traces.parquet import _opened
+from crowdveil.traces.trace_files import BATCH_ROWS
 from tests.traces.files import write
 
 NAMES = ("user", "time", "latitude", "longitude")

@@ -9,7 +9,7 @@ import pytest
 
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.traces import read_calls, read_table, read_towers
-from crowdveil.traces.open_any import BATCH_BYTES
+from crowdveil.traces.trace_files import BATCH_BYTES
 from tests.traces.files import write
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isinf
 
-from crowdveil.words import exact, rounded_up_below
+from crowdveil.formatting import exact, rounded_up_below
 
 
 @dataclass(frozen=True)

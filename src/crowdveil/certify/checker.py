@@ -18,8 +18,8 @@ from crowdveil.area import Area
 from crowdveil.certify.certificate import Certificate, NullFinding, Witness
 from crowdveil.certify.claim import Claim
 from crowdveil.certify.columns import Columns
+from crowdveil.certify.findings import Candidate, Ledger
 from crowdveil.certify.inputs import read_table
-from crowdveil.certify.ledger import Candidate, Ledger
 from crowdveil.certify.null import check_null
 from crowdveil.certify.search import Progress, Search
 from crowdveil.policy.policy import Policy, check_epsilon

@@ -15,7 +15,7 @@ import numpy as np
 from crowdveil.certify.certificate import NullFinding, NullWitness
 from crowdveil.certify.claim import Claim
 from crowdveil.certify.columns import Columns
-from crowdveil.certify.ledger import Candidate, Ledger
+from crowdveil.certify.findings import Candidate, Ledger
 from crowdveil.policy.policy import Policy, check_null_epsilon
 
 

@@ -16,8 +16,8 @@ from crowdveil.area import Area
 from crowdveil.arrays import IntArray
 from crowdveil.certify.bounds import MOST_ENTRIES, Bounds
 from crowdveil.certify.columns import Columns
-from crowdveil.certify.leaves import Batch, Leaves
-from crowdveil.certify.ledger import Ledger
+from crowdveil.certify.findings import Ledger
+from crowdveil.certify.pairs import Batch, Leaves
 
 Progress = Callable[[int, int], None]
 """Told how much of how much is done."""

@@ -8,21 +8,8 @@ from typing import Annotated
 import typer
 from threadpoolctl import threadpool_limits
 
-from crowdveil.cli import (
-    area,
-    campaign,
-    certify,
-    crowd,
-    demo,
-    device,
-    draw,
-    policy,
-    profile,
-    scale,
-    serve,
-    simulate,
-    study,
-)
+from crowdveil.cli import area, campaign, certify, crowd, demo, device, draw, policy, profile, scale, serve, study
+from crowdveil.cli import compare as simulate
 from crowdveil.cli.console import Verb, Verbs
 
 app = typer.Typer(

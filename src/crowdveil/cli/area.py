@@ -10,12 +10,12 @@ import numpy as np
 import typer
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
+from crowdveil.area.extent import box_of
 from crowdveil.cli.console import Verb, Verbs, show, show_json, working
 from crowdveil.cli.files import LATITUDE_NAMES, LONGITUDE_NAMES, check_destination, read_pairs, write_whole
 from crowdveil.cli.options import read_real, read_whole
-from crowdveil.cli.places import box_of
 from crowdveil.errors import InputError
-from crowdveil.words import rounded_up
+from crowdveil.formatting import rounded_up
 
 app = typer.Typer(
     cls=Verbs,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.audit import Verdict, check
+from crowdveil.campaign.audit import Verdict, check
 from crowdveil.cli.connection import operator_if_asked
 from crowdveil.cli.console import progress_bar, show_json, show_rows, warn, working
 from crowdveil.cli.files import check_destination, write_whole

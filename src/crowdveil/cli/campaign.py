@@ -10,12 +10,12 @@ from typing import Annotated, Literal
 import typer
 
 from crowdveil.cli import audit, drafts
+from crowdveil.cli.campaign_view import accepted, show_view, when
 from crowdveil.cli.connection import operator
 from crowdveil.cli.console import Verb, Verbs, in_bytes, progress_bar, show, show_json, show_rows, working
 from crowdveil.cli.files import check_destination, write_whole
 from crowdveil.cli.options import read_real, read_whole
 from crowdveil.cli.shared import taking
-from crowdveil.cli.standing import accepted, show_view, when
 from crowdveil.client import Operator
 from crowdveil.errors import InputError
 from crowdveil.wire import CampaignView

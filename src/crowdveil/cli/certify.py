@@ -16,7 +16,7 @@ from crowdveil.cli.console import NOT_PRIVATE, progress_bar, show, show_json, wo
 from crowdveil.cli.files import is_header, load_area, load_policy, read_number, read_rows
 from crowdveil.cli.options import missing, read_epsilon
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
-from crowdveil.words import exact, in_plain_words
+from crowdveil.formatting import exact, in_plain_words
 
 EXAMPLES = """\b
 Examples:

@@ -14,20 +14,20 @@ import typer
 
 from crowdveil.area import Area
 from crowdveil.area.area import read_text
+from crowdveil.area.extent import box_of
 from crowdveil.cli.connection import SERVER, Server
 from crowdveil.cli.console import progress_bar, show, warn, working
 from crowdveil.cli.device import caps
 from crowdveil.cli.files import open_folder
+from crowdveil.cli.history import source
 from crowdveil.cli.options import read_whole
-from crowdveil.cli.places import box_of
-from crowdveil.cli.players import Crowd, Totals, play, scratch_ledgers
 from crowdveil.cli.shared import taking
 from crowdveil.cli.traces import CITY_WEEKS, Source, check_overlap, read_traces
-from crowdveil.cli.whereabouts import source
 from crowdveil.client import Caps, HttpTransport, Patience, Settings
-from crowdveil.client.line import Line
+from crowdveil.client.fleet import Crowd, Totals, play, scratch_ledgers
+from crowdveil.client.participant_client import Line
 from crowdveil.errors import InputError, Refusal
-from crowdveil.study.own import cut_periods, own_world
+from crowdveil.simulate.own import cut_periods, own_world
 from crowdveil.traces import Visits, synthetic_visits
 from crowdveil.wire import CampaignInfo
 

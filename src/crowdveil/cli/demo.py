@@ -11,24 +11,25 @@ import numpy as np
 import typer
 
 from crowdveil.area import Grid
+from crowdveil.area.extent import lay_grid
 from crowdveil.arrays import FloatArray
 from crowdveil.certify import certify
+from crowdveil.cli.compare import write_files
 from crowdveil.cli.console import in_bytes, progress_bar, show_rows, working
 from crowdveil.cli.demo_campaign import Outcome, run_campaign
 from crowdveil.cli.files import open_folder, write_whole
-from crowdveil.cli.local_server import local_server
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.policy import draw_picture
-from crowdveil.cli.simulate import write_files
 from crowdveil.cli.traces import CITY_USERS, CITY_WEEKS
 from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.formatting import in_plain_words
 from crowdveil.prior import Round
-from crowdveil.study.comparison import HEADER, Comparison, Question, compare, facts, name_targets, rows
-from crowdveil.study.own import cut_periods, lay_grid, own_world
-from crowdveil.study.simulation import Method, covered
-from crowdveil.study.worlds import World
+from crowdveil.server.local import local_server
+from crowdveil.simulate.compare import HEADER, Comparison, Question, compare, facts, name_targets, rows
+from crowdveil.simulate.dataset import World
+from crowdveil.simulate.own import cut_periods, own_world
+from crowdveil.simulate.simulation import Method, covered
 from crowdveil.traces import synthetic_visits
-from crowdveil.words import in_plain_words
 
 EXAMPLES = """\b
 Examples:

@@ -11,18 +11,18 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.audit import Verdict, check
+from crowdveil.campaign.audit import Verdict, check
 from crowdveil.cli.audit import save
 from crowdveil.cli.campaign import follow
 from crowdveil.cli.console import progress_bar
 from crowdveil.cli.files import open_folder, write_whole
-from crowdveil.cli.local_server import LocalServer, local_server
-from crowdveil.cli.players import Crowd, Totals, play, scratch_ledgers
 from crowdveil.client import HttpTransport, Operator, Patience, Settings
-from crowdveil.client.line import Line
+from crowdveil.client.fleet import Crowd, Totals, play, scratch_ledgers
+from crowdveil.client.participant_client import Line
 from crowdveil.policy.policy import Policy
-from crowdveil.study.comparison import Question
-from crowdveil.study.worlds import World
+from crowdveil.server.local import LocalServer, local_server
+from crowdveil.simulate.compare import Question
+from crowdveil.simulate.dataset import World
 from crowdveil.wire import PROTOCOL, AuditRecord, CampaignView, NewCampaign
 
 NAME = "demo"

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
+from crowdveil.cli.compare import read_day
 from crowdveil.cli.connection import SERVER, Server
 from crowdveil.cli.console import Verb, Verbs, note, show, working
+from crowdveil.cli.history import read_where, source
 from crowdveil.cli.options import missing, read_epsilon, read_real, read_whole
 from crowdveil.cli.shared import taking
-from crowdveil.cli.simulate import read_day
 from crowdveil.cli.traces import Source
-from crowdveil.cli.whereabouts import read_where, source
 from crowdveil.client import Caps, Device, HttpTransport, Ledger, Settings
-from crowdveil.client.words import describe_ledger
+from crowdveil.client.explain import describe_ledger
 from crowdveil.errors import InputError
 
 app = typer.Typer(

@@ -10,13 +10,13 @@ import numpy as np
 import typer
 
 from crowdveil.area import Area
+from crowdveil.cli.campaign_view import show_preview, show_view
 from crowdveil.cli.connection import operator
 from crowdveil.cli.console import note, show_json, working
 from crowdveil.cli.files import check_destination, write_whole
 from crowdveil.cli.options import missing
 from crowdveil.cli.plan import Draft, plan
 from crowdveil.cli.shared import taking
-from crowdveil.cli.standing import show_preview, show_view
 from crowdveil.client import Operator
 from crowdveil.errors import InputError
 from crowdveil.wire import NewCampaign, Preview
@@ -101,7 +101,7 @@ def preview(
 
 def _draw(new: NewCampaign, found: Preview, path: Path) -> None:
     with working("drawing the picture"), tempfile.TemporaryDirectory() as folder:
-        from crowdveil.study.charts import map_of_cells, save  # matplotlib takes a second to load
+        from crowdveil.plots.charts import map_of_cells, save  # matplotlib takes a second to load
 
         title = "Chance of being selected, by cell, in the first round"
         chances = np.array(found.hit_probability)

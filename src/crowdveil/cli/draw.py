@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from crowdveil.area import Area
+from crowdveil.area.extent import cell_at
 from crowdveil.certify import certify
 from crowdveil.cli.console import note, progress_bar, show_json
 from crowdveil.cli.files import load_policy
 from crowdveil.cli.options import missing, read_real, read_whole
-from crowdveil.cli.places import cell_at
+from crowdveil.draw import draw
 from crowdveil.errors import InputError
-from crowdveil.report import draw
 
 EXAMPLES = """\b
 Examples:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 
 from crowdveil.area import Area
-from crowdveil.cli.places import cell_at
+from crowdveil.area.extent import cell_at
 from crowdveil.errors import CrowdveilError, InputError
 
 

@@ -17,13 +17,13 @@ from crowdveil.cli.files import check_destination, load_area, read_prior, write_
 from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole
 from crowdveil.cli.summary import facts, summary
 from crowdveil.errors import InputError, NotPrivateError
-from crowdveil.policy.exponential import exponential
-from crowdveil.policy.identity import identity
-from crowdveil.policy.laplace import planar_laplace
-from crowdveil.policy.optimal import optimal_policy
+from crowdveil.formatting import exact
+from crowdveil.policy.baselines.exponential import exponential
+from crowdveil.policy.baselines.identity import identity
+from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.quota import minimum_beta
-from crowdveil.words import exact
+from crowdveil.policy.solver.optimal import optimal_policy
 
 EXAMPLES = """\b
 Examples:
@@ -155,7 +155,7 @@ def make_baseline(
 def draw_picture(policy: Policy, path: Path) -> None:
     """Write the picture of a policy, whole or not at all."""
     with working("drawing the picture"):
-        from crowdveil.picture import draw_policy  # matplotlib takes a second to load; most calls do without
+        from crowdveil.plots.maps import draw_policy  # matplotlib takes a second to load; most calls do without
 
     write_whole(path, lambda temporary: draw_policy(policy, temporary))
 

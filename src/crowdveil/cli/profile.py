@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crowdveil.cli.compare import Period, ProfileName, RuleName, read_day
 from crowdveil.cli.console import note, show, show_json, steps_bar, working
 from crowdveil.cli.files import load_area, open_folder, write_whole
 from crowdveil.cli.options import missing, read_real, read_targets, read_whole
-from crowdveil.cli.simulate import Period, ProfileName, RuleName, read_day
 from crowdveil.cli.traces import Format, Source, read_traces
 from crowdveil.errors import CrowdveilError, InputError
 
 if TYPE_CHECKING:
-    from crowdveil.profile.batch import Found, Inputs, Job
-    from crowdveil.profile.batch.fixes import Layout
+    from crowdveil.batch import Found, Inputs, Job
+    from crowdveil.batch.fixes import Layout
 
 EXAMPLES = """\b
 Examples:
@@ -156,8 +156,8 @@ def run(
     if not traces:
         raise missing("traces", "name the files, such as --traces 'fixes/*.parquet'")
     require_batch("profile")
-    from crowdveil.profile.batch import PART_BYTES, Choice, Job, Layout, Span, open_engine
-    from crowdveil.profile.batch import run as run_job
+    from crowdveil.batch import PART_BYTES, Choice, Job, Layout, Span, open_engine
+    from crowdveil.batch import run as run_job
 
     cells = load_area(area)
     if method is ProfileName.recency and half_life is None:
@@ -225,7 +225,7 @@ def require_batch(verb: str) -> None:
 
 def check_memory(text: str | None) -> None:
     """Refuse memory with which an engine cannot work."""
-    from crowdveil.profile.batch.engine import size_of
+    from crowdveil.batch.engine import size_of
 
     if text is not None and size_of(text, 1000.0) < LEAST_MEMORY:
         raise InputError("memory", text, f"should be at least {LEAST_MEMORY // 1_000_000}MB")
@@ -256,7 +256,7 @@ def _inputs(
     out: Path,
 ) -> tuple[Inputs, Layout]:
     """The files as the engine reads them; published formats are converted first, once."""
-    from crowdveil.profile.batch import LAYOUT, Layout, find_inputs, save_fixes
+    from crowdveil.batch import LAYOUT, Layout, find_inputs, save_fixes
 
     if format is Format.table:
         if towers is not None:

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import numpy as np
 import typer
 
+from crowdveil.cli.compare import read_methods
 from crowdveil.cli.console import note, progress_bar, show, show_json, show_rows, steps_bar, working
 from crowdveil.cli.files import load_area, open_folder
 from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole, refuse
 from crowdveil.cli.profile import check_memory, named_folder, require_batch
-from crowdveil.cli.simulate import read_methods
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.policy.policy import check_targets
 
 if TYPE_CHECKING:
-    from crowdveil.profile.batch import Engine
-    from crowdveil.study.large import LargeCrowd, LargeMethod, LargeOutcome
+    from crowdveil.batch import Engine
+    from crowdveil.simulate.large import LargeCrowd, LargeMethod, LargeOutcome
 
 EXAMPLES = """\b
 Examples:
@@ -98,8 +98,8 @@ def run(
     """
     started = perf_counter()
     require_batch("scale")
-    from crowdveil.profile.batch import open_engine
-    from crowdveil.study.large import LARGE_METHODS, LargeCrowd, Terms, simulate_large
+    from crowdveil.batch import open_engine
+    from crowdveil.simulate.large import LARGE_METHODS, LargeCrowd, Terms, simulate_large
 
     if users is None and profiled is None:
         raise missing("users", "name either a number of synthetic --users, or what was --profiled")
@@ -176,7 +176,7 @@ def _simulate(crowd: LargeCrowd, names: tuple[LargeMethod, ...], simulate: Any) 
 def _synthetic(
     out: Path, *, users: int, weeks: int, test: int, delta: float, densest: int, seed: int
 ) -> dict[str, Any]:
-    from crowdveil.study.people import Town, write_people
+    from crowdveil.simulate.people import Town, write_people
     from crowdveil.traces import City, Habits
 
     if users > MOST_USERS:
@@ -195,7 +195,7 @@ def _profiled(
     engine: Engine, folder: Path, area: Path | None, targets: str | None, densest: int, seed: int, out: Path
 ) -> dict[str, Any]:
     from crowdveil.cli.files import read_pairs
-    from crowdveil.study.people import people_of
+    from crowdveil.simulate.people import people_of
 
     if area is None:
         raise missing("area", "name the area that the profiles were made for")

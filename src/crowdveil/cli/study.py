@@ -52,8 +52,8 @@ def run(
     finished is kept in FOLDER/cases.jsonl.
     """
     # The figures need a while to load, which the other verbs should not wait for.
-    from crowdveil.study.study import run_study
-    from crowdveil.study.worlds import Source, open_world
+    from crowdveil.paper.cities import Source, open_world
+    from crowdveil.paper.study import run_study
 
     started = perf_counter()
     processes = None if workers is None else read_whole("workers", workers)

@@ -7,8 +7,8 @@ from typing import Any
 
 from crowdveil.certify import Certificate
 from crowdveil.cli.console import in_bytes
+from crowdveil.formatting import exact, in_plain_words, rounded_up
 from crowdveil.policy.policy import Policy
-from crowdveil.words import exact, in_plain_words, rounded_up
 
 
 def summary(policy: Policy, certificate: Certificate) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.area import Area
+from crowdveil.area.extent import box_of
 from crowdveil.cli.console import progress_bar, working
 from crowdveil.cli.options import missing, refuse
-from crowdveil.cli.places import box_of
 from crowdveil.errors import InputError
 from crowdveil.traces import (
     Progress,

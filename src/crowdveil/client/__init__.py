@@ -3,14 +3,14 @@
 `Operator` is the other end: it runs campaigns.
 """
 
-from crowdveil.client.caps import Caps
 from crowdveil.client.device import Device, NotYet, Offer, Settings
 from crowdveil.client.events import Entry
+from crowdveil.client.history import Where
 from crowdveil.client.ledger import Ledger
-from crowdveil.client.line import Declined, Patience
 from crowdveil.client.operator import Operator
+from crowdveil.client.participant_client import Declined, Patience
+from crowdveil.client.privacy_limits import Caps
 from crowdveil.client.transport import HttpTransport, Reply, Request, Transport
-from crowdveil.client.whereabouts import Where
 
 __all__ = [
     "Caps",

@@ -22,18 +22,18 @@ from math import ceil
 from pathlib import Path
 
 from crowdveil.certify import Certificate
-from crowdveil.client.caps import Caps, Terms, check_policy, check_terms
 from crowdveil.client.events import Entry
+from crowdveil.client.explain import describe_ledger, describe_loss, describe_null, describe_reply
+from crowdveil.client.history import Where, place_to_report
 from crowdveil.client.ledger import Ledger, check_lifetime
-from crowdveil.client.line import Declined, Line, Patience
+from crowdveil.client.participant_client import Declined, Line, Patience
+from crowdveil.client.privacy_limits import Caps, Terms, check_policy, check_terms
 from crowdveil.client.transport import Transport
-from crowdveil.client.whereabouts import Where, place_to_report
-from crowdveil.client.words import describe_ledger, describe_loss, describe_null, describe_reply
+from crowdveil.draw import draw
 from crowdveil.errors import InputError, Refusal
-from crowdveil.place import NULL
 from crowdveil.policy.policy import Policy
 from crowdveil.profile import Periods
-from crowdveil.report import draw
+from crowdveil.profile.place import NULL
 from crowdveil.wire import PROTOCOL, CampaignInfo, ParticipantStatus, Receipt, Seat, Upload
 
 DAYS = {"day": 1, "week": 7}

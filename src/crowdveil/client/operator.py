@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from crowdveil.area.area import canonical_json
-from crowdveil.client.line import JSON, Caller, Patience
+from crowdveil.client.participant_client import JSON, Caller, Patience
 from crowdveil.client.transport import Request, Transport
 from crowdveil.errors import InputError
 from crowdveil.wire import (

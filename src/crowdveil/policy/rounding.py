@@ -23,7 +23,7 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import MAX_BITS
+from crowdveil.policy.policy import DEFAULT_BITS, MAX_BITS
 
 LEAST_MIX = 1e-8
 """Mixing in this much costs no one anything and lets a checker decide most inequalities in floating point."""
@@ -73,3 +73,21 @@ def to_weights(log_hit: FloatArray, beta: float, share: float, bits: int) -> Int
     mixed = (1 - share) * np.exp(log_hit) + share * beta
     hit = np.rint(np.ldexp(mixed, bits)).astype(np.int64)
     return np.column_stack([hit, (1 << bits) - hit])
+
+
+def round_private(table: FloatArray, share: float, bits: int = DEFAULT_BITS) -> IntArray:
+    """Whole weights of (1-m) P + m/n, each row summing to 2^bits, by largest remainder.
+
+    Entries are rounded down; what a row then lacks (or, by float error, has too much) is spread evenly, and
+    the rest goes to the largest remainders, so no entry moves by more than four units.
+    """
+    n = table.shape[1]
+    scaled = ((1 - share) * table + share / n) * float(1 << bits)
+    weights: IntArray = np.floor(scaled).astype(np.int64)
+    lacking = (1 << bits) - weights.sum(axis=1)
+    each, rest = np.divmod(lacking, n)
+    by_remainder = np.argsort(weights - scaled, axis=1, kind="stable")
+    extra = np.zeros_like(weights)
+    np.put_along_axis(extra, by_remainder, np.arange(n)[None, :] < rest[:, None], axis=1)
+    weights += each[:, None] + extra
+    return weights

@@ -1,7 +1,7 @@
 """Visits → probability per cell. Runs on the device; nothing of it leaves."""
 
-from crowdveil.profile.choice import HALF_LIVES, HalfLifeChoice, HalfLifeScore, choose_half_life
 from crowdveil.profile.counts import Counts, Pairs, count_visits
+from crowdveil.profile.half_life import HALF_LIVES, HalfLifeChoice, HalfLifeScore, choose_half_life
 from crowdveil.profile.methods import frequency, poisson, recency
 from crowdveil.profile.periods import OUTSIDE_PERIODS, Periods, Split
 from crowdveil.profile.profile import Profile

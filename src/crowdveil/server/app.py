@@ -15,13 +15,13 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from crowdveil.server import campaigns, operations, operators, participants
-from crowdveil.server.desk import Desk
-from crowdveil.server.gate import Gate
-from crowdveil.server.limits import Limiter
+from crowdveil.server.commit_queue import Desk
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.pages import add_pages, check_tiles
 from crowdveil.server.previews import Previews
+from crowdveil.server.rate_limit import Limiter
 from crowdveil.server.refusals import RefusedError, answer, refuse, refuse_input
+from crowdveil.server.request_guard import Gate
 from crowdveil.server.services import Services
 from crowdveil.server.settings import Settings
 from crowdveil.store import Store

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
+from crowdveil.campaign.from_wire import plan_of
 from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.planning import plan_of
 from crowdveil.server.areas import make_area, shape_of
 from crowdveil.server.logs import log
 from crowdveil.server.refusals import refuse, refuse_input

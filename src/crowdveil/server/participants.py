@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from crowdveil.server.desk import Sent
+from crowdveil.server.commit_queue import Sent
 from crowdveil.server.refusals import refuse
 from crowdveil.server.requests import (
     BEARER,

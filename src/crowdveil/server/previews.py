@@ -16,10 +16,10 @@ from threadpoolctl import threadpool_limits
 
 from crowdveil.area import Area
 from crowdveil.campaign import expected_coverage, sketch
+from crowdveil.campaign.from_wire import plan_of
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.planning import plan_of
-from crowdveil.server.child import Child, lines_from_parent, tell
+from crowdveil.server.child_process import Child, lines_from_parent, tell
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.wire import PROTOCOL, NewCampaign, Preview, PreviewPoint
 

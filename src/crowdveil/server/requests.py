@@ -14,9 +14,9 @@ from fastapi import Depends, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.errors import InputError
-from crowdveil.server.gate import address_of
-from crowdveil.server.limits import is_this_machine
+from crowdveil.server.rate_limit import is_this_machine
 from crowdveil.server.refusals import refuse, refuse_input
+from crowdveil.server.request_guard import address_of
 from crowdveil.server.services import Services
 from crowdveil.store import is_participant, operators
 from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROBLEMS, Kind, Message, Problem, secret_digest

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from time import monotonic, time
 
-from crowdveil.server.desk import Desk
-from crowdveil.server.limits import Limiter
+from crowdveil.server.commit_queue import Desk
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.previews import Previews
+from crowdveil.server.rate_limit import Limiter
 from crowdveil.server.settings import Settings
 from crowdveil.store import Campaign, Store, get_campaign, policy_bytes, rounds_of
 from crowdveil.wire import PROTOCOL, CampaignInfo, NewCampaign

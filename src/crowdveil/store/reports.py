@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Select, bindparam, func, select
 from sqlalchemy.sql.dml import ReturningInsert
 
 from crowdveil.arrays import IntArray
-from crowdveil.selection import Reports
+from crowdveil.campaign.selection import Reports
 from crowdveil.store import schema
 from crowdveil.store.database import Store
 from crowdveil.store.lists import each, insert_rows

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from sqlalchemy import Connection, insert, select, update
 
+from crowdveil.campaign.selection import Selection
 from crowdveil.errors import InputError
-from crowdveil.selection import Selection
 from crowdveil.store import schema
 from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.traces.clock import open_zone, utc_and_offset
-from crowdveil.traces.gather import Gather, to_floats
-from crowdveil.traces.open_any import Progress, files_of, line_batches
 from crowdveil.traces.table import read_table
+from crowdveil.traces.trace_files import Progress, files_of, line_batches
+from crowdveil.traces.visit_builder import Gather, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = (

@@ -13,8 +13,8 @@ import numpy as np
 
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_times, utc_and_offset
-from crowdveil.traces.gather import UNKNOWN_TOWER, Gather, to_floats
-from crowdveil.traces.open_any import Progress, csv_batches
+from crowdveil.traces.trace_files import Progress, csv_batches
+from crowdveil.traces.visit_builder import UNKNOWN_TOWER, Gather, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = "3 fields: user, time, tower id (towers as in the tower file)"

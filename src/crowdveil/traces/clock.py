@@ -11,7 +11,7 @@ import numpy as np
 
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
-from crowdveil.traces.gather import LATEST_S, to_floats
+from crowdveil.traces.visit_builder import LATEST_S, to_floats
 
 Clock: TypeAlias = Literal["utc", "local"]
 """What a time that states no offset means: UTC, or the clock on the wall."""

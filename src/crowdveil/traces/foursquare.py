@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.traces.clock import open_zone, read_iso, zone_offsets
-from crowdveil.traces.gather import DUPLICATE, Gather, to_floats
-from crowdveil.traces.open_any import Progress, line_batches
+from crowdveil.traces.trace_files import Progress, line_batches
+from crowdveil.traces.visit_builder import DUPLICATE, Gather, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = (

@@ -11,8 +11,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
-from crowdveil.traces.gather import Gather, to_floats
-from crowdveil.traces.open_any import Progress, files_of, line_batches
+from crowdveil.traces.trace_files import Progress, files_of, line_batches
+from crowdveil.traces.visit_builder import Gather, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = (

@@ -8,8 +8,8 @@ from xml.etree.ElementTree import Element, ParseError, iterparse
 
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
-from crowdveil.traces.gather import Gather, to_floats
-from crowdveil.traces.open_any import Progress, read_bytes
+from crowdveil.traces.trace_files import Progress, read_bytes
+from crowdveil.traces.visit_builder import Gather, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = 'a GPX file with points such as <trkpt lat="48.1" lon="11.5"><time>2024-03-04T08:00:00Z</time></trkpt>'

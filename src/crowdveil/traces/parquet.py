@@ -13,8 +13,8 @@ from pathlib import Path
 import duckdb
 
 from crowdveil.errors import FileFormatError
-from crowdveil.traces.gather import Gather
-from crowdveil.traces.open_any import BATCH_ROWS, MAGIC_PARQUET, Progress, reading
+from crowdveil.traces.trace_files import BATCH_ROWS, MAGIC_PARQUET, Progress, reading
+from crowdveil.traces.visit_builder import Gather
 
 TEXT = {"VARCHAR", "UUID"}
 WHOLE = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG")} | {"INTEGER", "UINTEGER"}

@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
-from crowdveil.traces.gather import Gather, to_floats
-from crowdveil.traces.open_any import Progress, line_batches
+from crowdveil.traces.trace_files import Progress, line_batches
+from crowdveil.traces.visit_builder import Gather, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = "5 tab-separated fields: user, time such as 2010-10-19T23:55:27Z, latitude, longitude, location id"

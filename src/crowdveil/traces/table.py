@@ -10,8 +10,8 @@ from pathlib import Path
 
 from crowdveil.errors import InputError
 from crowdveil.traces.clock import Clock, open_zone, read_times, utc_and_offset
-from crowdveil.traces.gather import Gather, to_floats
-from crowdveil.traces.open_any import Progress, csv_batches, is_parquet
+from crowdveil.traces.trace_files import Progress, csv_batches, is_parquet
+from crowdveil.traces.visit_builder import Gather, to_floats
 from crowdveil.traces.visits import Visits
 
 

@@ -23,8 +23,8 @@ import numpy as np
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_times, utc_and_offset
-from crowdveil.traces.gather import DUPLICATE, Gather, to_floats
-from crowdveil.traces.open_any import Progress, read_bytes
+from crowdveil.traces.trace_files import Progress, read_bytes
+from crowdveil.traces.visit_builder import DUPLICATE, Gather, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = (

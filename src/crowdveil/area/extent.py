@@ -1,0 +1,112 @@
+"""Where an area lies, in words; and which of its cells holds a place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdveil.area import Area, Grid, Hexagons, Towers
+from crowdveil.arrays import FloatArray
+from crowdveil.errors import InputError
+from crowdveil.traces import Visits
+
+
+@dataclass(frozen=True)
+class Box:
+    """The box around an area: its size on the ground, and where its middle and its edges are."""
+
+    width_km: float
+    height_km: float
+    latitude: float | None
+    longitude: float | None
+    south: float = 0.0
+    west: float = 0.0
+    north: float = 0.0
+    east: float = 0.0
+
+    def __str__(self) -> str:
+        size = f"{self.width_km:.4g} x {self.height_km:.4g} km"
+        if self.latitude is None or self.longitude is None:
+            return f"{size} of a plane without latitude and longitude"
+        return f"{size} around {_side(self.latitude, 'NS')}, {_side(self.longitude, 'EW')}"
+
+    @property
+    def edges(self) -> str:
+        """From where to where it reaches."""
+        return (
+            f"{_side(self.south, 'NS')} to {_side(self.north, 'NS')} and {_side(self.west, 'EW')} to "
+            f"{_side(self.east, 'EW')}"
+        )
+
+
+def box_of(area: Area) -> Box:
+    """The box around all cells; half a cell wider than the centres, or as far as towers reach."""
+    margin_m = 0.0
+    if isinstance(area, Grid):
+        margin_m = area.cell_m / 2
+    elif isinstance(area, Hexagons) and len(area) > 1:
+        margin_m = area.nearest_neighbour_km * 500
+    low, high = area.xy_m.min(axis=0) - margin_m, area.xy_m.max(axis=0) + margin_m
+    width_km, height_km = ((high - low) / 1000).tolist()
+    if area.plane is None:
+        return Box(width_km, height_km, None, None)
+    x, y = (low + high) / 2
+    reach_m = area.reach_m if isinstance(area, Towers) else 0
+    along_x = np.array([x, low[0] - reach_m, high[0] + reach_m, x, x])
+    along_y = np.array([y, y, y, low[1] - reach_m, high[1] + reach_m])
+    latitude, longitude = (degrees.tolist() for degrees in area.plane.to_degrees(along_x, along_y))
+    return Box(width_km, height_km, latitude[0], longitude[0], latitude[3], longitude[1], latitude[4], longitude[2])
+
+
+def cell_at(area: Area, latitude: float, longitude: float, field: str) -> int:
+    """The cell that holds a place, or what to look for if none does."""
+    cell = int(area.locate([latitude], [longitude])[0])
+    if cell < 0:
+        what = f"lies in no cell of this area, which covers {box_of(area).edges}"
+        if abs(longitude) <= 90 and area.locate([longitude], [latitude])[0] >= 0:
+            what += "; are latitude and longitude swapped?"
+        raise InputError(field, f"{latitude}:{longitude}", what)
+    return cell
+
+
+def _side(degrees: float, sides: str) -> str:
+    return f"{abs(degrees):.4f} {sides[0] if degrees >= 0 else sides[1]}"
+
+
+OUTERMOST = 0.01
+"""Share of the visits that may lie beyond each edge of the grid: a holiday abroad should not stretch it."""
+
+
+EDGE_DEGREES = 1e-5
+"""A metre, so that visits at the edge lie inside and visits at one place have a box."""
+
+
+def lay_grid(visits: Visits, cell_km: float = 1.0) -> Grid:
+    """Squares over the box that holds the middle 98 % of the visits, along each axis; only those with any visit."""
+    # Longitudes are counted from the middle of the crowd, so that the antimeridian is a place like any other.
+    turns = np.exp(1j * np.radians(visits.longitude))
+    middle = float(np.degrees(np.angle(turns.mean())))
+    south, north = _middle_of(visits.latitude)
+    west, east = (_wrapped(side + middle) for side in _middle_of((visits.longitude - middle + 180) % 360 - 180))
+    try:
+        grid = Grid.from_bounds(max(south, -90.0), west, min(north, 90.0), east, cell_km=cell_km)
+    except InputError as error:
+        if error.field == "cell_km":
+            raise
+        where = f"visits from {south:.2f} to {north:.2f} N and {west:.2f} to {east:.2f} E"
+        raise InputError("data", where, "lie too far apart for one grid; name an area") from None
+    cells = grid.locate(visits.latitude, visits.longitude)
+    there = np.unique(cells[cells >= 0])
+    if len(there) < 2:
+        raise InputError("cell_km", cell_km, "all visits lie in one cell; make cells smaller, or name an area")
+    return grid.subset(there)
+
+
+def _middle_of(degrees: FloatArray) -> tuple[float, float]:
+    low, high = np.quantile(degrees, [OUTERMOST, 1 - OUTERMOST]).tolist()
+    return low - EDGE_DEGREES, high + EDGE_DEGREES
+
+
+def _wrapped(longitude: float) -> float:
+    return (longitude + 180) % 360 - 180

@@ -1,0 +1,193 @@
+"""Fixes → visits per user, cell and period → profile → the one place of each user → prior, as expressions.
+
+The formulas are those of `profile.methods`, `place` and `prior`; here an engine evaluates them over tables that may be
+larger than memory. Users go by their names; nothing is numbered, since numbering takes a pass of its own.
+
+    visits    user, cell, period, visits, left_out   one row per triple; and, where `left_out` gives a reason, how many
+                                                     rows were not counted for it (by user, where there is one)
+    profile   user, cell, visits, periods, probability
+    places    user, cell                             one row per user; cell is NULL without a frequent place
+    prior     cell, users                            how many report each cell
+
+**Which of several frequent places.** With the cells of a user in order, F = (c_0, ..., c_{k-1}), the rule `random`
+takes c_{t mod k}, where t is the first 62 bits of SHA-256 of "seed:user": the same user under the same seed gets the
+same place on every engine and in every run, and t mod k is uniform to within k / 2^62. It serves plans and simulations;
+a phone draws by its own secure generator.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import ibis
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdveil.area import OUTSIDE, Area
+from crowdveil.arrays import IntArray
+from crowdveil.batch.cells import with_cells
+from crowdveil.batch.engine import Columnwise
+from crowdveil.batch.fixes import ON_WEEKEND, OUTSIDE_AREA, OUTSIDE_TIME, Expression, first_of, in_words
+from crowdveil.errors import InputError
+from crowdveil.profile.methods import age_weights, check_half_life
+from crowdveil.profile.periods import DAY_S, EPOCH, Periods
+from crowdveil.profile.place import Rule
+from crowdveil.profile.profile import check_delta
+
+TICKET_BITS = 62
+
+Method = Literal["frequency", "poisson", "recency"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a profile is made, and which place of it is reported."""
+
+    method: Method = "poisson"
+    half_life_periods: float | None = None
+    """For recency alone."""
+    delta: float = 0.7
+    rule: Rule = "random"
+    targets: tuple[int, ...] = ()
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError("method", self.method, f"should be one of {', '.join(METHODS)}")
+        if (self.method == "recency") != (self.half_life_periods is not None):
+            raise InputError(
+                "half_life_periods", self.half_life_periods, "belongs to the method recency, which needs it"
+            )
+        if self.half_life_periods is not None:
+            check_half_life(self.half_life_periods)
+        check_delta(self.delta)
+        if self.rule not in get_args(Rule):
+            raise InputError("rule", self.rule, f"should be one of {', '.join(get_args(Rule))}")
+        if (self.rule == "target-aware") != bool(self.targets):
+            raise InputError("targets", self.targets, "belong to the rule target-aware, which needs one or more cells")
+
+
+# --- visits -------------------------------------------------------------------------------------------------
+
+
+def visits(fixes: Expression, area: Area, periods: Periods, columnwise: Columnwise) -> Expression:
+    """Count fixes by user, cell and period; what is not counted is counted by reason."""
+    day = (fixes.local_s // DAY_S).cast("int64") - (periods.start - EPOCH).days
+    placed = with_cells(fixes.mutate(day=day), area, columnwise)
+    number = placed.day // periods.days
+    weekday = placed.day + periods.start.weekday()
+    of_week = (weekday % 7 + 7) % 7  # to engines the rest of a negative number is negative
+    rest = ibis.literal(False)
+    if periods.weekdays_only:
+        rest = of_week >= 5
+        if periods.days == 1:
+            # five numbers for each whole week, then the weekdays before this one in its own week
+            number = weekday // 7 * 5 + ibis.least(of_week, 5) - periods.start.weekday()
+    misplaced = first_of(
+        (placed.cell == OUTSIDE, OUTSIDE_AREA),
+        (rest, ON_WEEKEND),
+        ((placed.day < 0) | (number >= len(periods)), OUTSIDE_TIME),
+    )
+    judged = placed.select("user", "cell", "fault", period=number, left_out=ibis.coalesce(placed.fault, misplaced))
+    counted = judged.left_out.isnull()
+    nothing = ibis.null("int64")
+    counts = (
+        judged.select(
+            "left_out",
+            user=judged.fault.isnull().ifelse(judged.user, ibis.null("string")),
+            cell=counted.ifelse(judged.cell, nothing),
+            period=counted.ifelse(judged.period, nothing),
+        )
+        .group_by("user", "cell", "period", "left_out")
+        .agg(visits=lambda rows: rows.count())
+    )
+    return counts.mutate(left_out=in_words(counts.left_out))
+
+
+def merged(parts: Expression, first_period: int, count: int) -> Expression:
+    """Visits that were counted in several parts, added up, in `count` periods from the one numbered `first_period`."""
+    late = parts.period >= first_period + count
+    nothing = ibis.null("int64")
+    shifted = parts.select(
+        "user",
+        "visits",
+        cell=late.ifelse(nothing, parts.cell),
+        period=late.ifelse(nothing, parts.period - first_period),
+        left_out=late.ifelse(OUTSIDE_TIME, parts.left_out),
+    )
+    return shifted.group_by("user", "cell", "period", "left_out").agg(visits=shifted.visits.sum().cast("int64"))
+
+
+def left_out(visits: Expression) -> Expression:
+    """How many rows were not counted, by reason, and how many were (reason NULL)."""
+    return visits.group_by("left_out").agg(rows=visits.visits.sum().cast("int64"))
+
+
+def extent(visits: Expression) -> Expression:
+    """First and last period with a visit, and how many users there are with any sound fix."""
+    return visits.agg(first=visits.period.min(), last=visits.period.max(), users=visits.user.nunique())
+
+
+# --- profile, places, prior ---------------------------------------------------------------------------------
+
+
+def profile(visits: Expression, train: range, choice: Choice) -> Expression:
+    """The probability of each user and cell with a visit in the training periods."""
+    rows = visits.filter(visits.left_out.isnull(), visits.period >= train.start, visits.period < train.stop)
+    totals = {"visits": rows.visits.sum().cast("int64"), "periods": rows.count()}
+    if choice.half_life_periods is not None:
+        age = (train.stop - 1 - rows.period).cast("float64")
+        weight = ibis.literal(2.0) ** (-age / choice.half_life_periods)
+        totals["weighted"] = (weight * rows.visits.cast("float64")).sum()
+    pairs = rows.group_by("user", "cell").agg(**totals)
+    if choice.method == "frequency":
+        probability = pairs.periods.cast("float64") / float(len(train))
+    elif choice.half_life_periods is None:
+        probability = 1 - (-(pairs.visits.cast("float64") / float(len(train)))).exp()
+    else:
+        weights = age_weights(len(train), choice.half_life_periods)
+        probability = 1 - (-(pairs.weighted / float(weights.sum()))).exp()
+    return pairs.select("user", "cell", "visits", "periods", probability=probability)
+
+
+def places(visits: Expression, profile: Expression, choice: Choice, columnwise: Columnwise) -> Expression:
+    """The cell that each user reports, or NULL."""
+    frequent = profile.filter(profile.probability > choice.delta).select("user", "cell", "probability")
+    of_user = ibis.window(group_by="user")
+    in_order = ibis.window(group_by="user", order_by="cell")
+    numbered = frequent.mutate(number=ibis.row_number().over(in_order), places=ibis._.count().over(of_user))
+    drawn = tickets(choice.seed, columnwise)(numbered.user) % numbered.places
+    chosen = numbered.filter(numbered.number == drawn).select("user", "cell")
+    if choice.targets:
+        best_first = ibis.window(group_by="user", order_by=[ibis.desc("probability"), "cell"])
+        hits = frequent.filter(frequent.cell.isin(list(choice.targets)))
+        hits = hits.mutate(rank=ibis.row_number().over(best_first)).filter(ibis._.rank == 0)
+        hits = hits.select("user", target="cell")
+        both = chosen.left_join(hits, "user")
+        chosen = both.select("user", cell=ibis.coalesce(both.target, both.cell))
+    everyone = visits.filter(visits.user.notnull()).select("user").distinct()
+    all_users = everyone.left_join(chosen, "user")
+    return all_users.select("user", "cell")
+
+
+def prior(places: Expression) -> Expression:
+    """How many users report each cell; those without a place under NULL."""
+    return places.group_by("cell").agg(users=places.count())
+
+
+def ticket(seed: int, user: str) -> int:
+    """A user's number under a seed: the first 62 bits of SHA-256 of "seed:user"."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{user}".encode()).digest()[:8], "big") >> (64 - TICKET_BITS)
+
+
+def tickets(seed: int, columnwise: Columnwise) -> Callable[..., Expression]:
+    """The same of a column of users."""
+
+    def numbers(users: NDArray[np.object_]) -> IntArray:
+        return np.array([ticket(seed, user) for user in users.tolist()], dtype=np.int64)
+
+    return columnwise(f"ticket_{seed}".replace("-", "minus_"), numbers, ("string",), "int64")

@@ -1,0 +1,391 @@
+"""A batch from files to a prior, step by step, each written whole or not at all, so that a rerun goes on.
+
+    OUT/visits/*.parquet     user, cell, period, visits, left_out
+    OUT/profile/*.parquet    user, cell, visits, periods, probability
+    OUT/places/*.parquet     user, cell
+    OUT/prior.csv            cell, latitude, longitude, users, probability
+    OUT/summary.json         what was asked, counted and dropped
+
+A step is written under another name and renamed when it is whole. Beside it lies what it was made from (a digest of the
+settings, and of the names, sizes and times of the files): a rerun keeps a step made from the same, makes the later
+steps anew where only their settings changed, and refuses to replace visits that were counted from something else.
+Fixes are counted in parts of `part_bytes`, whole files at a time. A part goes by its settings and its files: what was
+done before something died, or before a damaged file was found, is kept. One run at a time writes to a folder.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray, IntArray
+from crowdveil.batch import graph
+from crowdveil.batch.engine import Engine, EngineError, Fraction
+from crowdveil.batch.fixes import Expression, Layout, fixes
+from crowdveil.batch.graph import Choice
+from crowdveil.batch.inputs import Inputs, name_damaged
+from crowdveil.errors import FileFormatError, InputError
+from crowdveil.profile.periods import DAY_S, EPOCH, MAX_PERIODS, Periods
+from crowdveil.traces.trace_files import reading
+from crowdveil.traces.visit_builder import LATEST_S
+
+MONDAY = date(1969, 12, 29)
+LONGEST = 50_000
+"""Periods from 1970 on that reach beyond 2100, for traces whose first one is not known yet."""
+PART_BYTES = 2 << 30
+UNPACKED_BYTES = 1 << 20
+MADE_FROM, COUNTED, REJECTED = "_made_from", "_counted.json", "_rejected"
+"""Kept beside the Parquet files of a step; readers of such folders pass over names that begin so."""
+
+Progress: TypeAlias = Callable[[str, float], None]
+"""Called with the step and the share of it that is done."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Which periods count. Without a start they begin with the first that has a visit; weeks then begin on Mondays."""
+
+    days: int = 7
+    weekdays_only: bool = False
+    start: date | None = None
+    count: int | None = None
+    """How many; all that have visits unless given."""
+    train: int | None = None
+    """How many of them, from the first on, to learn from; all unless given."""
+
+    def __post_init__(self) -> None:
+        for name in ("count", "train"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                option = "periods" if name == "count" else name
+                raise InputError(option, value, "should be a whole number of periods, at least 1")
+        if self.count is not None and self.count > MAX_PERIODS:
+            raise InputError("periods", self.count, f"should be a whole number of periods from 1 to {MAX_PERIODS:,}")
+        self.counting()
+        if self.count is not None and self.train is not None and self.train > self.count:
+            raise InputError("train", self.train, f"should be at most the {self.count} periods there are")
+
+    def counting(self) -> Periods:
+        """Periods to count in before it is known which of them have visits."""
+        start = self.start or (EPOCH if self.days == 1 and not self.weekdays_only else MONDAY)
+        count = None if self.start is None else self.count
+        return Periods(start, count or LONGEST, self.days, self.weekdays_only)
+
+    def found(self, first: int, last: int) -> Periods:
+        """The periods, given the first and last number with a visit."""
+        counting = self.counting()
+        begin = 0 if self.start is not None else first
+        if self.days == 1 and self.weekdays_only and self.start is None:
+            start = MONDAY + timedelta(days=begin // 5 * 7 + begin % 5)
+        else:
+            start = counting.start + timedelta(days=begin * self.days)
+        return replace(counting, start=start, count=self.count or last - begin + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is asked of a batch."""
+
+    inputs: Inputs
+    layout: Layout
+    area: Area
+    span: Span = field(default_factory=Span)
+    choice: Choice = field(default_factory=Choice)
+    part_bytes: int = PART_BYTES
+
+    def __post_init__(self) -> None:
+        for cell in self.choice.targets:
+            if not 0 <= cell < len(self.area):
+                raise InputError("targets", cell, f"should be a cell of the area, 0 to {len(self.area) - 1}")
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a batch found."""
+
+    periods: Periods
+    train: range
+    users: int
+    reporters: int
+    rows: int
+    """Fixes that were counted."""
+    left_out: dict[str, int]
+    """Fixes that were not, by reason."""
+    prior: FloatArray
+    """π: share of the reporters at each cell; zeros where nobody has a place to report."""
+    reporters_at: IntArray
+    kept_steps: tuple[str, ...]
+    """Steps that an earlier run had done already."""
+
+
+def run(job: Job, engine: Engine, out: Path, progress: Progress) -> Found:
+    """Do what is not done yet, and say what was found."""
+    steps = _Steps(job, engine, out, progress)
+    with _alone(out):
+        try:
+            return steps.run()
+        except EngineError as error:
+            raise _explained(error, job, steps) from None
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """No other run writes here meanwhile; the system lets go of the folder however this one ends."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    folder = os.open(out, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            what = "another run is writing there; wait until it is done, or choose another folder"
+            raise InputError("out", str(out), what) from None
+        yield
+    finally:
+        os.close(folder)
+
+
+class _Steps:
+    """The steps of a job in a folder; each is a file or folder that appears when it is whole."""
+
+    def __init__(self, job: Job, engine: Engine, out: Path, progress: Progress) -> None:
+        self.job, self.engine, self.out, self.progress = job, engine, out, progress
+        self.kept: list[str] = []
+        self.at_work: Sequence[str] = ()
+        """Files that are being counted."""
+
+    def run(self) -> Found:
+        job = self.job
+        for name in ("visits", "profile", "places"):
+            if (self.out / name).exists() and _made_from(self.out / name) is None:
+                what = "is in the way, and not of an earlier run; choose another folder, or move it"
+                raise InputError("out", str(self.out / name), what)
+        counted = self._counted()
+        summary = json.loads((self.out / "visits" / COUNTED).read_text())
+        periods = Periods(
+            date.fromisoformat(summary["start"]), summary["periods"], job.span.days, job.span.weekdays_only
+        )
+        train = range(job.span.train or len(periods))
+        if train.stop > len(periods):
+            raise InputError("train", train.stop, f"should be at most the {len(periods)} periods that have visits")
+        profile_key = _digest(counted, train.stop, job.choice.method, job.choice.half_life_periods)
+        visits = self._read("visits")
+        self._make("profile", profile_key, lambda: graph.profile(visits, train, job.choice))
+        places_key = _digest(profile_key, asdict(job.choice))
+        profile = self._read("profile")
+        self._make("places", places_key, lambda: graph.places(visits, profile, job.choice, self.engine.columnwise))
+        return self._finish(summary, periods, train)
+
+    # --- visits -----------------------------------------------------------------------------------------
+
+    def _counted(self) -> str:
+        """Count the visits unless that is done; returns what they were made from."""
+        job = self.job
+        span = asdict(replace(job.span, train=None))
+        files = job.inputs.identity()
+        settings = asdict(job.layout), job.area.digest, {**span, "start": str(job.span.start)}
+        key = _digest(files, *settings)
+        parts_folder = self.out / "visits.parts"
+        if _made_from(self.out / "visits") == key:
+            self.kept.append("visits")
+            shutil.rmtree(parts_folder, ignore_errors=True)
+            return key
+        if _made_from(self.out / "visits") is not None:
+            what = "holds visits of other files or settings; choose another folder, or remove this one"
+            raise InputError("out", str(self.out), what)
+        parts_folder.mkdir(exist_ok=True)
+        parts = job.inputs.parts(job.part_bytes)
+        known = dict(zip(job.inputs.paths, files, strict=True))
+        folders = [parts_folder / _digest([known[path] for path in paths], *settings)[:16] for paths in parts]
+        aside: Counter[str] = Counter(dict(job.inputs.dropped))
+        for number, (folder, paths) in enumerate(zip(folders, parts, strict=True)):
+            aside.update(self._part(folder, paths, number, len(parts)))
+        table = self.engine.read_parquet([str(one) for folder in folders for one in sorted(folder.glob("*.parquet"))])
+        (extent,) = self.engine.rows(graph.extent(table))
+        if extent["first"] is None:
+            reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(table))}
+            shutil.rmtree(parts_folder)
+            told = _listed(Counter(reasons) + aside)
+            raise InputError("traces", self._shown(), f"no fix lies in the area and the periods ({told})")
+        periods = job.span.found(extent["first"], extent["last"])
+        whole = self.out / "visits.whole"
+        shutil.rmtree(whole, ignore_errors=True)
+        if len(parts) == 1 and job.span.start is not None:
+            folders[0].rename(whole)
+        else:
+            first = 0 if job.span.start is not None else extent["first"]
+            self.engine.write(graph.merged(table, first, len(periods)), whole, self._of("merging parts"))
+        counted = self.engine.read_parquet([str(one) for one in sorted(whole.glob("*.parquet"))])
+        reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(counted))}
+        rows = reasons.pop(None)
+        reasons = Counter(reasons) + aside
+        summary = {
+            "start": periods.start.isoformat(), "periods": len(periods), "users": extent["users"], "rows": rows,
+            "left_out": dict(sorted(reasons.items())),
+        }  # fmt: skip
+        (whole / COUNTED).write_text(json.dumps(summary))
+        (whole / MADE_FROM).write_text(key)
+        whole.rename(self.out / "visits")
+        shutil.rmtree(parts_folder)
+        return key
+
+    def _part(self, folder: Path, paths: Sequence[str], number: int, of: int) -> dict[str, int]:
+        """Count one part unless that is done; returns how many rows the engine set aside, by reason."""
+        if folder.exists():
+            self.kept.append(f"part {number + 1} of {of}")
+            return dict(json.loads((folder / REJECTED).read_text()))
+        job, engine = self.job, self.engine
+        self.at_work = paths
+        inputs = job.inputs
+        if inputs.delimiter is not None:
+            self._check_packed([path for path in paths if path.endswith(".gz")])
+        if inputs.delimiter is None:
+            table = engine.read_parquet(paths)
+        else:
+            table = engine.read_csv(paths, inputs.delimiter, inputs.columns)
+        periods = job.span.counting()
+        start_s = (periods.start - EPOCH).days * DAY_S
+        span_s = (max(start_s, 0), start_s + 7 * len(periods) * DAY_S)
+        if periods.weekdays_only:
+            span_s = (0, LATEST_S)  # also a fix before the first period is told by its weekday
+        counted = graph.visits(fixes(table, job.layout, span_s), job.area, periods, engine.columnwise)
+        half = folder.with_suffix(".half")
+        shutil.rmtree(half, ignore_errors=True)
+        step = "counting visits"
+        engine.write(counted, half, lambda share: self.progress(step, (number + share) / of))
+        rejected = {} if inputs.delimiter is None else engine.rejected()
+        (half / REJECTED).write_text(json.dumps(rejected))
+        half.rename(folder)
+        self.at_work = ()
+        self.progress(step, (number + 1) / of)
+        return rejected
+
+    def _check_packed(self, paths: Sequence[str]) -> None:
+        """Engines do not look at the checksum of what they unpack, and would count what damage made of it."""
+        for number, path in enumerate(paths):
+            self.progress("checking packed files", number / len(paths))
+            with reading(Path(path)), gzip.open(path) as file:
+                while file.read(UNPACKED_BYTES):
+                    pass
+
+    # --- what follows -----------------------------------------------------------------------------------
+
+    def _make(self, name: str, key: str, table: Callable[[], Expression]) -> None:
+        folder = self.out / name
+        if _made_from(folder) == key:
+            self.kept.append(name)
+            return
+        half, old = self.out / f"{name}.half", self.out / f"{name}.old"
+        for left in (half, old):
+            shutil.rmtree(left, ignore_errors=True)
+        self.engine.write(table(), half, self._of(name))
+        (half / MADE_FROM).write_text(key)
+        if folder.exists():
+            folder.rename(old)  # removing takes a while, and half a folder should not be taken for a whole one
+        half.rename(folder)
+        shutil.rmtree(old, ignore_errors=True)
+
+    def _read(self, name: str) -> Expression:
+        return self.engine.read_parquet([str(path) for path in sorted((self.out / name).glob("*.parquet"))])
+
+    def _of(self, step: str) -> Fraction:
+        return lambda share: self.progress(step, share)
+
+    def _finish(self, counted: dict[str, Any], periods: Periods, train: range) -> Found:
+        reporters_at = np.zeros(len(self.job.area), dtype=np.int64)
+        for row in self.engine.rows(graph.prior(self._read("places"))):
+            if row["cell"] is not None:
+                reporters_at[row["cell"]] = row["users"]
+        reporters = int(reporters_at.sum())
+        prior = reporters_at / reporters if reporters else np.zeros(len(reporters_at))
+        found = Found(
+            periods, train, counted["users"], reporters, counted["rows"], counted["left_out"], prior, reporters_at,
+            tuple(self.kept),
+        )  # fmt: skip
+        _write(self.out / "prior.csv", _prior_csv(self.job.area, found))
+        _write(self.out / "summary.json", json.dumps(self._summary(found), indent=2) + "\n")
+        return found
+
+    def _summary(self, found: Found) -> dict[str, Any]:
+        job = self.job
+        return {
+            "engine": self.engine.name,
+            "files": len(job.inputs.paths),
+            "area_digest": job.area.digest,
+            "cells": len(job.area),
+            "layout": asdict(job.layout),
+            "start": found.periods.start.isoformat(),
+            "periods": len(found.periods),
+            "period_days": found.periods.days,
+            "weekdays_only": found.periods.weekdays_only,
+            "train": len(found.train),
+            "choice": asdict(job.choice),
+            "fixes_counted": found.rows,
+            "fixes_left_out": found.left_out,
+            "users": found.users,
+            "users_with_a_place": found.reporters,
+        }
+
+    def _shown(self) -> str:
+        paths = self.job.inputs.paths
+        return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+
+
+def _made_from(folder: Path) -> str | None:
+    """Digest of what a step was made from; None where there is none, or it broke off."""
+    try:
+        return (folder / MADE_FROM).read_text()
+    except OSError:
+        return None
+
+
+def _digest(*values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _write(path: Path, text: str) -> None:
+    half = path.with_name(f".{path.name}.half")
+    half.write_text(text, encoding="utf-8")
+    half.replace(path)
+
+
+def _prior_csv(area: Area, found: Found) -> str:
+    latitude, longitude = area.centres()
+    columns = (latitude.tolist(), longitude.tolist(), found.reporters_at.tolist(), found.prior.tolist())
+    lines = [
+        f"{cell},{lat:.6f},{lon:.6f},{users},{share!r}"
+        for cell, (lat, lon, users, share) in enumerate(zip(*columns, strict=True))
+    ]
+    return "\n".join(["cell,latitude,longitude,users,probability", *lines]) + "\n"
+
+
+def _listed(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{reason}: {rows:,}" for reason, rows in reasons.items()) or "there is no row at all"
+
+
+def _explained(error: EngineError, job: Job, steps: _Steps) -> Exception:
+    if job.inputs.delimiter is None and not job.inputs.remote:
+        damaged = name_damaged(steps.at_work, job.layout.columns)
+        if damaged is not None:
+            return FileFormatError(f"{damaged}: cannot be read to its end; is it damaged? ({error})")
+    kept = len(list(steps.out.glob(f"visits.parts/*/{REJECTED}")))
+    of = len(job.inputs.parts(job.part_bytes))
+    done = f"; {kept} of {of} parts are kept" if kept else ""
+    return EngineError(f"{error}; the same command goes on from where it stopped{done}")

@@ -1,0 +1,63 @@
+"""A plan: what an operator fixes before a campaign starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray, frozen
+from crowdveil.errors import InputError
+from crowdveil.policy.policy import check_epsilon, check_null_epsilon, check_prior, check_targets
+
+Way = Literal["crowdveil", "algorithm-2"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What an operator fixes before a campaign starts."""
+
+    area: Area
+    targets: tuple[int, ...]
+    epsilon_per_km: float
+    users: int
+    """N: how many are invited, over all rounds, with or without a frequent place."""
+    wanted: int
+    """α: how many are to be selected."""
+    rounds: int = 6
+    confidence: float = 0.95
+    """ρ, of algorithm-2 alone: with this probability at least α should be selectable."""
+    way: Way = "crowdveil"
+    start: FloatArray | None = None
+    """What is known of where people are; None for nothing, a uniform prior."""
+    seed: int = 0
+    """Published; decides the lottery among equals."""
+    null_epsilon: float | None = None
+    """ε₀: how much a symbol may tell about having a place at all; None lets users say NULL in the clear."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "targets", check_targets(self.targets, len(self.area)))
+        object.__setattr__(self, "epsilon_per_km", check_epsilon(self.epsilon_per_km))
+        if self.null_epsilon is not None:
+            object.__setattr__(self, "null_epsilon", check_null_epsilon(self.null_epsilon))
+        for name in ("users", "wanted", "rounds"):
+            count = getattr(self, name)
+            if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
+                raise InputError(name, count, "should be a whole number, at least 1")
+        if self.rounds > self.users:
+            raise InputError("rounds", self.rounds, f"should be at most the number of users, {self.users}")
+        if self.wanted > self.users:
+            raise InputError("wanted", self.wanted, f"should be at most the number of users, {self.users}")
+        if not 0 < self.confidence < 1:
+            raise InputError("confidence", self.confidence, "should lie strictly between 0 and 1")
+        if self.way not in get_args(Way):
+            raise InputError("way", self.way, f"should be one of {', '.join(get_args(Way))}")
+        if self.start is not None:
+            object.__setattr__(self, "start", frozen(check_prior(self.start, len(self.area))))
+
+    def round_users(self) -> list[int]:
+        """How many users each round invites: N/k, the first ones one more where that leaves a rest."""
+        each, rest = divmod(self.users, self.rounds)
+        return [each + (number < rest) for number in range(self.rounds)]

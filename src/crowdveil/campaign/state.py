@@ -1,0 +1,220 @@
+"""A campaign as pure state transitions: (state, event) → state. No I/O, no clock, no randomness.
+
+A campaign goes through k rounds. In each, some of the N users get the round's policy and send one symbol each, or
+NULL; what the server then keeps to learn from is `Round`: counts. Simulator, server and tests drive the same code:
+
+    state = begin(plan)
+    repeat until state.finished:
+        policy = next_policy(state)                      (the costly step; a function of the state alone)
+        state = advance(state, RoundOpened(policy))
+        ... the round's users report ...
+        state = advance(state, RoundClosed(count_symbols(policy, symbols, nulls)))
+    selection = select(state, reports)
+
+Two ways of running it:
+
+**algorithm-2**, exactly as printed: π starts uniform; every round's policy is optimal for π and the quota
+β = least β with Pr(B(N, β) ≥ α) ≥ ρ; π becomes the mean of the round's posteriors; who is chosen is chosen from the
+last rounds first.
+
+**crowdveil**, ours, at the same ε:
+
+- *informative completion*: who is not selected still says something about where people are, within the same ε
+- *pooled estimate* of π over all rounds, smoothed by held-out likelihood (`prior.pooled_estimate`)
+- *adaptive quota* without a margin: with a people still wanted and m reports to come, a round aims at
+  β = max(a/m, α/N), what is expected to suffice. Too few hits are no loss, because the next best symbols fill up; the
+  margin ρ would make every policy flatter to avoid that (Theorem 2: the value never rises with β)
+- *selection by posterior* (`selection`)
+
+N and α speak of users who report. The share of users who send NULL is not known before: the first round takes everyone
+to report (its quota is then rather too small, which later rounds make good), later ones the share seen so far.
+
+**A protected NULL** (`Plan.null_epsilon`): users without a place send symbols like anyone, nobody is counted as NULL,
+and their share is estimated along with π. N is then everyone, because everyone sends a symbol, and each policy's β
+counts the hits of users without a place (`optimal_policy`'s `null_share`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from crowdveil.arrays import FloatArray, as_cells, frozen
+from crowdveil.campaign.plan import Plan
+from crowdveil.campaign.selection import Reports, Selection, select_by_posterior, select_latest_first
+from crowdveil.errors import InputError
+from crowdveil.policy.policy import Policy, check_prior
+from crowdveil.policy.quota import minimum_beta
+from crowdveil.policy.solver.completion import LARGEST_AREA
+from crowdveil.policy.solver.optimal import optimal_policy
+from crowdveil.prior import NULL_START, Round, pooled_estimate, round_update, round_update_with_null
+
+Columns = Literal["equal", "informative"]
+MOST_BETA = 0.5
+"""Ours selects at most half of a round: beyond, being selected says less than not being selected."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a campaign stands."""
+
+    plan: Plan
+    prior: FloatArray = field(repr=False)
+    """The estimate of π after the closed rounds."""
+    closed: tuple[Round, ...] = ()
+    open_policy: Policy | None = None
+    null_share: float = 0.0
+    """The estimate of the share of senders without a place, where it is protected; in the clear they send no symbol."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether every round is closed."""
+        return len(self.closed) == self.plan.rounds
+
+    @property
+    def policies(self) -> list[Policy]:
+        """The policies of the closed rounds, in order."""
+        return [one.policy for one in self.closed]
+
+
+@dataclass(frozen=True)
+class RoundOpened:
+    """A policy was published, and reports under it are accepted."""
+
+    policy: Policy
+
+
+@dataclass(frozen=True)
+class RoundClosed:
+    """No more reports are accepted in the open round; these are its counts."""
+
+    round: Round
+
+
+Event: TypeAlias = RoundOpened | RoundClosed
+
+
+def begin(plan: Plan) -> State:
+    """A campaign before its first round."""
+    prior = frozen(check_prior(plan.start, len(plan.area)))
+    return State(plan, prior, null_share=0.0 if plan.null_epsilon is None else NULL_START)
+
+
+def advance(state: State, event: Event) -> State:
+    """The next state; an event that does not fit the state is refused."""
+    if isinstance(event, RoundOpened):
+        _check_opening(state, event.policy)
+        return replace(state, open_policy=event.policy)
+    if state.open_policy is None:
+        raise InputError("event", "RoundClosed", "no round is open")
+    if event.round.policy != state.open_policy:
+        expected = f"the open round's policy is {state.open_policy.hash[:12]}"
+        raise InputError("round.policy", event.round.policy.hash[:12], expected)
+    closed = (*state.closed, event.round)
+    prior, null_share = _learn(state, closed)
+    return replace(state, prior=frozen(prior), null_share=null_share, closed=closed, open_policy=None)
+
+
+def resume(plan: Plan, closed: Sequence[Round]) -> State:
+    """The state after these rounds: what `advance` gives round by round, without learning the same thing again."""
+    state = begin(plan)
+    if plan.way == "crowdveil" and closed:  # learns from all rounds at once, so that only the last step matters
+        state = replace(state, closed=tuple(closed[:-1]))
+        closed = closed[-1:]
+    for one in closed:
+        state = advance(advance(state, RoundOpened(one.policy)), RoundClosed(one))
+    return state
+
+
+def next_policy(state: State) -> Policy:
+    """The policy of the next round: optimal for what is known of π, at the round's quota."""
+    plan = state.plan
+    beta = quota(state)
+    if plan.way == "algorithm-2":
+        return optimal_for_round(state, beta, "equal")
+    completion: Columns = "informative" if len(plan.area) <= LARGEST_AREA else "equal"
+    return optimal_for_round(state, beta, completion)
+
+
+def quota(state: State) -> float:
+    """β of the next round: the share of its reports that should select."""
+    plan = state.plan
+    share = reporting_share(state) if plan.null_epsilon is None else 1.0
+    reporters = max(1, round(share * plan.users))
+    if plan.way == "algorithm-2":
+        return minimum_beta(users=reporters, wanted=min(plan.wanted, reporters), confidence=plan.confidence)
+    seen = sum(one.reports + one.nulls for one in state.closed)
+    to_come = max(1, round(share * (plan.users - seen)))
+    missing = plan.wanted - sum(one.hits for one in state.closed)
+    return min(MOST_BETA, max(missing / to_come, plan.wanted / reporters))
+
+
+def reporting_share(state: State) -> float:
+    """The share of users who have a place to report, as seen in the closed rounds; 1 before anything was seen.
+
+    Where NULL is protected it cannot be seen, and is estimated: 1 - ν.
+    """
+    if state.plan.null_epsilon is not None:
+        return 1 - state.null_share
+    reports = sum(one.reports for one in state.closed)
+    nulls = sum(one.nulls for one in state.closed)
+    return reports / (reports + nulls) if reports + nulls else 1.0
+
+
+def select(state: State, reports: Reports, *, early: bool = False) -> Selection:
+    """Choose the users of a finished campaign, or of one that is ended `early`, after any round but not before one."""
+    rounds = len(state.closed) if early else state.plan.rounds
+    if not state.finished and not (early and rounds):
+        raise InputError("state", f"{len(state.closed)} of {state.plan.rounds} rounds closed", "should be finished")
+    sent = np.bincount(as_cells("round", reports.round, rounds), minlength=rounds)
+    for number, (one, rows) in enumerate(zip(state.closed, sent.tolist(), strict=True)):
+        if one.reports != rows:
+            raise InputError(f"reports of round {number}", rows, f"the round was closed with {one.reports}")
+    if state.plan.way == "algorithm-2":
+        return select_latest_first(reports, state.policies, state.plan.wanted)
+    return select_by_posterior(
+        reports, state.policies, state.prior, state.plan.wanted, state.plan.seed, state.null_share
+    )
+
+
+def _check_opening(state: State, policy: Policy) -> None:
+    plan = state.plan
+    if state.open_policy is not None:
+        raise InputError("event", "RoundOpened", f"round {len(state.closed)} is still open")
+    if state.finished:
+        raise InputError("event", "RoundOpened", f"all {plan.rounds} rounds are closed")
+    if policy.area != plan.area or policy.targets != plan.targets:
+        raise InputError("policy", policy.hash[:12], "is for another area or other targets than the plan's")
+    if policy.epsilon_per_km > plan.epsilon_per_km:
+        what = f"exceeds the plan's {plan.epsilon_per_km:.12g}"
+        raise InputError("policy.epsilon_per_km", policy.epsilon_per_km, what)
+    if policy.null_epsilon != plan.null_epsilon:
+        raise InputError("policy.null_epsilon", policy.null_epsilon, f"should be the plan's, {plan.null_epsilon}")
+
+
+def optimal_for_round(state: State, beta: float, completion: Columns) -> Policy:
+    """Make the policy that is optimal for the current estimate at the share β."""
+    plan = state.plan
+    return optimal_policy(
+        plan.area,
+        state.prior,
+        plan.targets,
+        epsilon_per_km=plan.epsilon_per_km,
+        beta=beta,
+        completion=completion,
+        null_epsilon=plan.null_epsilon,
+        null_share=state.null_share,
+    )
+
+
+def _learn(state: State, closed: tuple[Round, ...]) -> tuple[FloatArray, float]:
+    """π and, where NULL is protected, the share of senders without a place."""
+    if state.plan.way == "crowdveil":
+        found = pooled_estimate(closed, state.plan.start)
+        return found.prior, found.null_share
+    if state.plan.null_epsilon is None:
+        return round_update(state.prior, closed[-1]), 0.0
+    return round_update_with_null(state.prior, state.null_share, closed[-1])

@@ -1,0 +1,76 @@
+"""A campaign in words and tables: how it stands, and what it promises."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from crowdveil.cli.console import show, show_json, show_rows
+from crowdveil.formatting import exact, in_plain_words, rounded_up_below
+from crowdveil.wire import CampaignView, Preview, PreviewPoint, RoundView
+
+ROUNDS = ["round", "state", "seats taken", "reports", "refused", "closes", "policy"]
+POINTS = ["ε per km", "wanted", "expected coverage"]
+
+
+def when(seconds: int) -> str:
+    """A time for people, in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def accepted(view: CampaignView) -> int:
+    """Reports stored so far, NULL among them."""
+    return sum(one.accepted for one in view.rounds)
+
+
+def show_view(view: CampaignView, json: bool) -> None:
+    """Print how a campaign stands, in words or as JSON."""
+    if json:
+        show_json(view.model_dump(mode="json"))
+        return
+    plan = view.plan
+    facts = {
+        "campaign": f"{view.campaign}: {plan.name}",
+        "state": view.state,
+        "created": when(view.created),
+        "privacy": f"ε = {exact(plan.epsilon_per_km)} per km: {in_plain_words(plan.epsilon_per_km)}",
+        "wanted": f"{plan.people_wanted:,} of {plan.users:,} who may take part, {plan.enrolment} to join",
+        "reports": f"{accepted(view):,} in {len(view.rounds)} of {plan.rounds} rounds",
+    }
+    if view.expected_coverage is not None:
+        facts["expected coverage"] = f"{view.expected_coverage:.2%}"
+    if view.selected is not None:
+        facts["selected"] = f"{view.selected:,}"
+    show("Campaign", facts)
+    if view.rounds:
+        show_rows("Rounds", ROUNDS, [_round(one) for one in view.rounds])
+
+
+def show_preview(preview: Preview, epsilon_per_km: float) -> None:
+    """Print what a campaign promises, and what other settings would."""
+    smallest = rounded_up_below(preview.private_from_epsilon_per_km, epsilon_per_km)
+    show(
+        "Preview",
+        {
+            "cells": f"{preview.cells:,}",
+            "wanted": f"{preview.people_wanted:,}",
+            "privacy": f"ε = {exact(epsilon_per_km)} per km: {in_plain_words(epsilon_per_km)}",
+            "certified": f"the first round's policy is private from ε = {smallest} per km on",
+            "selected": f"{preview.beta:.2%} of the first round's reports (β)",
+            "expected coverage": f"{preview.expected_coverage:.2%} of the selected have a target as their place",
+            "by chance": f"{preview.by_chance:.2%}, if people were chosen blindly",
+        },
+    )
+    show_rows("By ε", POINTS, [_point(one) for one in preview.by_epsilon])
+    show_rows("By how many are wanted", POINTS, [_point(one) for one in preview.by_wanted])
+
+
+def _round(one: RoundView) -> list[str]:
+    size = "" if one.size is None else f" of {one.size:,}"
+    refused = ", ".join(f"{reason}: {count:,}" for reason, count in one.refused.items()) or "none"
+    closes = "when full" if one.deadline is None else when(one.deadline)
+    policy = (one.policy_hash or "")[:12]
+    return [str(one.number + 1), one.state, f"{one.seated:,}{size}", f"{one.accepted:,}", refused, closes, policy]
+
+
+def _point(one: PreviewPoint) -> list[str]:
+    return [f"{one.epsilon_per_km:.6g}", f"{one.wanted:,}", f"{one.expected_coverage:.2%}"]

@@ -1,0 +1,43 @@
+"""From what the device knows of its own whereabouts to the one place to report. Nothing of it leaves."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from crowdveil.area import Area
+from crowdveil.arrays import as_cells
+from crowdveil.errors import InputError
+from crowdveil.profile import Periods, count_visits, recency
+from crowdveil.profile.place import Rule, choose_place
+from crowdveil.traces.visits import Visits
+
+Where: TypeAlias = Visits | Mapping[int, float]
+"""One person's visits, or a profile of the campaign's cells (cell → probability)."""
+
+
+def profile_of(where: Where, area: Area, periods: Periods, half_life_periods: float) -> Mapping[int, float]:
+    """How likely the person is to be in each cell in the next period; recent visits count most."""
+    if isinstance(where, Visits):
+        if len(where.users) != 1:
+            raise InputError("visits", f"of {len(where.users)} users", "should be those of the device's owner alone")
+        return recency(count_visits(where, area, periods), range(len(periods)), half_life_periods).of(0)
+    as_cells("profile", list(where), len(area))
+    return where
+
+
+def place_to_report(
+    where: Where,
+    area: Area,
+    targets: tuple[int, ...],
+    *,
+    periods: Periods,
+    half_life_periods: float,
+    delta: float,
+    rule: Rule,
+    random_below: Callable[[int], int] = secrets.randbelow,
+) -> int:
+    """The cell to draw from, or `NULL` for a person without a frequent place."""
+    profile = profile_of(where, area, periods, half_life_periods)
+    return choose_place(profile, delta, rule, targets, random_below)

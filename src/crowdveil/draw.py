@@ -1,0 +1,173 @@
+"""One report: a symbol drawn from a certified policy, in whole numbers, by the operating system's generator.
+
+A row of weights sums to 2^B, so B random bits u, uniform on 0 .. 2^B - 1, choose exactly:
+
+    symbol s   when   c_{s-1} ≤ u < c_s,      c_s = w_0 + ... + w_s,
+
+so P(s | l) = w_s / 2^B to the last bit.
+
+A completion refines the last symbol by a second draw of B bits, independent of the first.
+
+A phone without a frequent place draws in the same way, from the row for NULL, where the policy has one.
+
+Symbols are numbered as the columns of `weights`; with a completion the last column gives way to the refined
+symbols, so with m columns the refined symbol j is number m - 1 + j (as in `Policy.symbol_name`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdveil.arrays import IntArray, as_array, as_cells
+from crowdveil.certify import Certificate
+from crowdveil.errors import InputError, NotPrivateError
+from crowdveil.policy.policy import Policy
+from crowdveil.profile.place import NULL
+
+WordArray: TypeAlias = NDArray[np.uint64]
+CHUNK = 1 << 16
+"""Simulated draws made at once: small enough for the working arrays to stay in the processor's cache."""
+
+
+def draw(
+    policy: Policy,
+    cell: int,
+    certificate: Certificate,
+    random_bits: Callable[[int], int] = secrets.randbits,
+) -> int:
+    """Draw the symbol that a phone in `cell` sends; send it once and keep it, drawing again adds to the loss.
+
+    `place.NULL` draws for a phone without a place, from a policy that has a row for it.
+    `random_bits(k)` gives a whole number uniform on 0 .. 2^k - 1; by default from the operating system.
+    """
+    _require(certificate, policy)
+    weights, refined_row = policy.inputs()
+    (place,) = _places("cell", [cell], policy).tolist()
+    # Side channels: how long this takes, and how much randomness it eats, must not tell where the phone is.
+    # So both stages are always drawn and always looked up, whichever symbol the first one gives, and a
+    # look-up compares with every boundary instead of stopping at the right one. What is left (caches, the
+    # interpreter's own arithmetic) is far below the jitter of a network; still, whoever sends the symbol
+    # should do so at a time that was fixed before it was drawn.
+    symbol = _pick(weights[place], _bits(random_bits, policy.bits))
+    if policy.completion is None or refined_row is None:
+        return symbol
+    row = int(refined_row[place])
+    refined = _pick(policy.completion.weights[row], _bits(random_bits, policy.bits))
+    last = len(policy.symbols) - 1
+    return symbol + (symbol == last) * refined
+
+
+def draw_many(
+    policy: Policy,
+    cells: ArrayLike,
+    certificate: Certificate,
+    generator: np.random.Generator,
+) -> IntArray:
+    """Draw a symbol for each of many cells, or `place.NULL`, for simulations; a real phone uses `draw`."""
+    _require(certificate, policy)
+    if not isinstance(generator, np.random.Generator):
+        raise InputError("generator", generator, "should be a numpy.random.Generator, such as default_rng(7)")
+    weights, refined_row = policy.inputs()
+    places = _places("cells", cells, policy)
+    flat = places.ravel()
+    symbols = np.empty(flat.shape, dtype=np.int64)
+    if weights.shape[1] == 2:
+        _draw_pairs(np.ascontiguousarray(weights[:, 0]), flat, policy.bits, generator, symbols)
+    else:
+        _look_up(weights, flat, _random(policy.bits, len(flat), generator), symbols)
+    if policy.completion is not None and refined_row is not None:
+        last = len(policy.symbols) - 1
+        others = np.flatnonzero(symbols == last)
+        refined = np.empty(others.shape, dtype=np.int64)
+        numbers = _random(policy.bits, len(others), generator)
+        _look_up(policy.completion.weights, refined_row[flat[others]], numbers, refined)
+        symbols[others] += refined
+    return symbols.reshape(places.shape)
+
+
+def draw_by_words(
+    policy: Policy, cells: ArrayLike, certificate: Certificate, words: tuple[WordArray, WordArray]
+) -> IntArray:
+    """Draw as `draw_many` does, by given random words of 64 bits, two for each cell: for simulations in several places.
+
+    Who sends what then depends on nothing but the sender's own words, in whatever order and company they come.
+    """
+    _require(certificate, policy)
+    weights, refined_row = policy.inputs()
+    places = _places("cells", cells, policy)
+    symbols = np.empty(places.shape, dtype=np.int64)
+    _look_up(weights, places, _high_bits(words[0], policy.bits), symbols)
+    if policy.completion is not None and refined_row is not None:
+        refined = np.empty_like(symbols)
+        _look_up(policy.completion.weights, refined_row[places], _high_bits(words[1], policy.bits), refined)
+        symbols += np.where(symbols == len(policy.symbols) - 1, refined, 0)
+    return symbols
+
+
+def _require(certificate: Certificate, policy: Policy) -> None:
+    if certificate.policy_hash != policy.hash:
+        raise NotPrivateError(
+            f"policy {policy.hash[:12]}: the certificate is for another policy, "
+            f"{certificate.policy_hash[:12]}; certify this one"
+        )
+    if certificate.epsilon_per_km > policy.epsilon_per_km:
+        raise NotPrivateError(
+            f"policy {policy.hash[:12]}: it states ε = {policy.epsilon_per_km:.12g} per km, "
+            f"but the certificate is for {certificate.epsilon_per_km:.12g}; certify what it states"
+        )
+    if not certificate.ok:
+        raise NotPrivateError(f"policy {policy.hash[:12]}: nothing is drawn from it. {certificate.explain()}")
+
+
+def _places(name: str, cells: ArrayLike, policy: Policy) -> IntArray:
+    """Rows to draw from: cells, and n for NULL where the policy has a row for it."""
+    given = as_array(name, cells, "cells are whole numbers")
+    if policy.null_weights is None or given.dtype.kind not in "iu":
+        return as_cells(name, cells, len(policy))
+    nowhere = given == NULL
+    return np.where(nowhere, len(policy), as_cells(name, np.where(nowhere, 0, given), len(policy)))
+
+
+def _bits(random_bits: Callable[[int], int], bits: int) -> int:
+    number = random_bits(bits)
+    if not 0 <= number < 1 << bits:
+        raise InputError(f"random_bits({bits})", number, f"should give whole numbers from 0 to 2^{bits} - 1")
+    return number
+
+
+def _pick(weights: IntArray, number: int) -> int:
+    """Count the boundaries c_s at or below `number`; the last one, 2^B, never is."""
+    return int(np.count_nonzero(np.cumsum(weights) <= number))
+
+
+def _random(bits: int, count: int, generator: np.random.Generator) -> IntArray:
+    """Whole numbers uniform on 0 .. 2^bits - 1: the high bits of 64."""
+    return _high_bits(generator.integers(0, 1 << 64, size=count, dtype=np.uint64), bits)
+
+
+def _high_bits(words: WordArray, bits: int) -> IntArray:
+    return (words >> np.uint64(64 - bits)).view(np.int64)
+
+
+def _draw_pairs(first: IntArray, rows: IntArray, bits: int, generator: np.random.Generator, symbols: IntArray) -> None:
+    """Two symbols: 0 when u lies below the first weight, else 1."""
+    for start in range(0, len(rows), CHUNK):
+        part = slice(start, start + CHUNK)
+        boundary = first[rows[part]]
+        np.greater_equal(_random(bits, len(boundary), generator), boundary, out=symbols[part], casting="unsafe")
+
+
+def _look_up(weights: IntArray, rows: IntArray, numbers: IntArray, symbols: IntArray) -> None:
+    """Many symbols: bring equal rows together, so that each row's boundaries are summed once."""
+    order = np.argsort(rows, kind="stable")
+    borders = np.flatnonzero(np.diff(rows[order], prepend=-1, append=-1))
+    for start, end in pairwise(borders):
+        group = order[start:end]
+        boundaries = np.cumsum(weights[rows[group[0]]])
+        symbols[group] = np.searchsorted(boundaries, numbers[group], side="right")

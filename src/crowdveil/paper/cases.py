@@ -1,0 +1,115 @@
+"""A case: one method on one city with one set of targets, over some seeds. The unit of work of a study.
+
+A case is a plain value that says everything its result depends on, so that results can be kept and looked up again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from crowdveil.paper.cities import Source, open_world
+from crowdveil.paper.uploads import simulate_uploads
+from crowdveil.profile.place import Rule
+from crowdveil.simulate.simulation import PLACES_STREAM, Crowd, Method, covered, simulate
+
+
+@dataclass(frozen=True)
+class Case:
+    """What to simulate."""
+
+    figure: str
+    label: str
+    """What it stands for within its figure: a target's name, a random draw's number."""
+    offset: int
+    targets: tuple[int, ...]
+    method: Method
+    profile: str
+    rule: Rule
+    epsilon_per_km: float
+    delta: float
+    seeds: tuple[int, int]
+    """From, and up to but not including."""
+    rounds: int = 6
+    uploads: int = 1
+    """How many places a user may report; the budget ε is split among them."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record of finished work."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One number per seed."""
+
+    coverage: tuple[float, ...]
+    selected: tuple[float, ...]
+    """Share of the wanted users that were selected."""
+    divergence: tuple[float, ...]
+    """KL divergence of the last estimate of π; empty for methods without one."""
+    reports: int
+    """Users who had a place to report, under the last seed."""
+    policies: int
+    """Certified policies that symbols were drawn from."""
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Result:
+        """Read what was kept."""
+        per_seed = ("coverage", "selected", "divergence")
+        coverage, selected, divergence = (tuple(float(value) for value in document[name]) for name in per_seed)
+        return cls(coverage, selected, divergence, int(document["reports"]), int(document["policies"]))
+
+
+def joined(results: Sequence[Result]) -> Result:
+    """The results of one case's portions of seeds, in order."""
+
+    def together(name: str) -> tuple[float, ...]:
+        return tuple(chain.from_iterable(getattr(one, name) for one in results))
+
+    return Result(
+        coverage=together("coverage"),
+        selected=together("selected"),
+        divergence=together("divergence"),
+        reports=results[-1].reports,
+        policies=sum(one.policies for one in results),
+    )
+
+
+def run_case(source: Source, case: Case) -> Result:
+    """Simulate every seed of a case."""
+    world = open_world(source, case.offset)
+    share = world.coverage(case.targets)
+    coverage: list[float] = []
+    selected: list[float] = []
+    divergence: list[float] = []
+    reports = policies = 0
+    for seed in range(*case.seeds):
+        generator = np.random.default_rng([seed, PLACES_STREAM])
+        if case.uploads == 1:
+            places = world.places(case.profile, case.rule, case.delta, case.targets, generator)
+            crowd = Crowd(world.area, case.targets, places, case.epsilon_per_km, rounds=case.rounds)
+            outcome = simulate(crowd, case.method, seed)
+        else:
+            profile = world.profiles[case.profile]
+            outcome = simulate_uploads(
+                world.area,
+                profile,
+                generator,
+                seed,
+                targets=case.targets,
+                rule=case.rule,
+                delta=case.delta,
+                epsilon_per_km=case.epsilon_per_km,
+                rounds=case.rounds,
+                uploads=case.uploads,
+            )
+        coverage.append(covered(outcome.selected, share))
+        selected.append(len(outcome.selected) / outcome.wanted)
+        divergence.extend(outcome.divergence[-1:])
+        reports, policies = outcome.reports, policies + outcome.policies
+    return Result(tuple(coverage), tuple(selected), tuple(divergence), reports, policies)

@@ -1,0 +1,138 @@
+"""The cities of the studies: real or synthetic traces, cut into cells and periods, as the paper cut its own.
+
+    new-york        Foursquare check-ins, weeks: 40 to learn from, 5 to test on; 1 km squares
+    san-francisco   taxi cabs, weekdays: 13 and 4; 1 km squares; stands for the paper's GPS set (CMCC, Hangzhou)
+    tower-city      call logs by tower, weekdays: 9 and 1; synthetic unless a file is given; stands for D4D (Abidjan)
+
+The paper tells neither its box nor the origin of its grid, and shifting the grid moves what is found, so squares come
+in several positions: the first begins at the south-west corner of the box, the others are shifted by `OFFSETS_M`. Only
+cells with any visit are kept; towers have one position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+
+import numpy as np
+
+from crowdveil.area import Area, Grid, Towers
+from crowdveil.errors import InputError
+from crowdveil.profile import (
+    Periods,
+    choose_half_life,
+    count_visits,
+)
+from crowdveil.simulate.dataset import World
+from crowdveil.traces import (
+    Visits,
+    read_cabspotting,
+    read_calls,
+    read_foursquare,
+    read_towers,
+    synthetic_visits,
+    tower_positions,
+)
+
+OFFSETS_M = ((0, 0), (500, 0), (0, 500), (500, 500))
+"""East and north; the first is the plain one."""
+VALIDATION = {"new-york": 5, "san-francisco": 3, "tower-city": 2}
+"""Training periods at the end of the training that choose the half-life."""
+CITY_SEED, CITY_USERS, CITY_TOWERS, CITY_CALLS_PER_WEEK = 2018, 5378, 250, 40.0
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a study's traces are; a plain value, so that it can be handed to another process."""
+
+    name: str
+    data: str | None = None
+    towers: str | None = None
+
+
+def offsets(name: str) -> int:
+    """How many positions of the grid a city has."""
+    return 1 if name == "tower-city" else len(OFFSETS_M)
+
+
+@lru_cache(maxsize=8)
+def open_world(source: Source, offset: int = 0) -> World:
+    """Read, cut and profile; kept for the process's lifetime, since every case of a study asks for it."""
+    if source.name not in _RECIPES:
+        raise InputError("study", source.name, f"should be one of {', '.join(_RECIPES)}")
+    return _RECIPES[source.name](source, offset)
+
+
+@lru_cache(maxsize=1)
+def _visits(source: Source) -> Visits:
+    if source.name == "tower-city" and source.data is None:
+        return synthetic_visits(
+            np.random.default_rng(CITY_SEED), users=CITY_USERS, weeks=2, visits_per_week=CITY_CALLS_PER_WEEK
+        )
+    if source.data is None:
+        raise InputError("data", None, f"the study {source.name} needs its traces; name the file")
+    if source.name == "new-york":
+        return read_foursquare(source.data)
+    if source.name == "san-francisco":
+        return read_cabspotting(source.data)
+    if source.towers is None:
+        raise InputError("towers", None, "call logs need the file of tower positions")
+    return read_calls(source.data, source.towers)
+
+
+def _squares(south: float, west: float, north: float, east: float, visits: Visits, offset: int) -> Grid:
+    """The squares of a box, shifted, that have any visit."""
+    box = Grid.from_bounds(south, west, north, east)
+    x_m, y_m = (round(float(metres)) + box.cell_m // 2 for metres in box.origin.to_metres(south, west))
+    east_m, north_m = OFFSETS_M[offset]
+    shifted = Grid.build(box.origin, box.cell_m, box.rows, box.columns, (x_m + east_m, y_m + north_m))
+    cells = shifted.locate(visits.latitude, visits.longitude)
+    inside = np.unique(cells[cells >= 0])
+    if len(inside) < 2:
+        raise InputError("data", f"{len(inside)} cells with a visit", "the traces should lie in the study's city")
+    return shifted.subset(inside)
+
+
+def _world(source: Source, title: str, area: Area, visits: Visits, periods: Periods, train: int) -> World:
+    counts = count_visits(visits, area, periods)
+    split = periods.split(train, len(periods) - train)
+    chosen = choose_half_life(counts, split.train, validation=VALIDATION[source.name], delta=0.7)
+    kept = int(counts.visits.sum())
+    return World(source.name, title, area, counts, split, chosen, len(visits), len(visits) - kept)
+
+
+def _new_york(source: Source, offset: int) -> World:
+    visits = _visits(source)
+    area = _squares(40.65, -74.03, 40.82, -73.90, visits, offset)
+    return _world(source, "New York, Foursquare check-ins", area, visits, Periods(date(2012, 4, 3), 45), 40)
+
+
+def _san_francisco(source: Source, offset: int) -> World:
+    visits = _visits(source)
+    area = _squares(37.70, -122.52, 37.82, -122.36, visits, offset)
+    periods = Periods(date(2008, 5, 19), 17, days=1, weekdays_only=True)
+    return _world(source, "San Francisco, taxi cabs", area, visits, periods, 13)
+
+
+def _tower_city(source: Source, offset: int) -> World:  # noqa: ARG001
+    visits = _visits(source)
+    if source.towers is not None:
+        positions = np.array(list(read_towers(source.towers).values()))
+        area = Towers.from_positions(positions[:, 0], positions[:, 1])
+        title = "Call logs by tower"
+    else:
+        area = Towers.from_positions(*tower_positions(np.random.default_rng(CITY_SEED), towers=CITY_TOWERS))
+        title = "Synthetic tower city"
+    first = date.fromordinal(date(1970, 1, 1).toordinal() + int(visits.local_s.min()) // 86_400)
+    while first.weekday() >= 5:
+        first = date.fromordinal(first.toordinal() + 1)
+    return _world(source, title, area, visits, Periods(first, 10, days=1, weekdays_only=True), 9)
+
+
+_RECIPES: dict[str, Callable[[Source, int], World]] = {
+    "new-york": _new_york,
+    "san-francisco": _san_francisco,
+    "tower-city": _tower_city,
+}

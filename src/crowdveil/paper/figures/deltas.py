@@ -1,0 +1,42 @@
+"""Figure 6b of the paper: the threshold of a frequent place."""
+
+from __future__ import annotations
+
+from math import log
+
+from crowdveil.paper.cases import Case
+from crowdveil.paper.cities import Source, open_world
+from crowdveil.paper.figures.figure import Effort, Found, Simulated, both, coverage_records
+from crowdveil.plots.figure_spec import Look
+from crowdveil.simulate.records import Record
+
+LOOK = Look(
+    name="deltas",
+    title="The threshold of a frequent place",
+    paper="Figure 6b",
+    question="How does the dense target's coverage depend on δ? A higher threshold makes better places and fewer "
+    "reports. ε = ln 4 per km, k = 6.",
+    chart="lines",
+    x="delta",
+    x_title="δ",
+    y_title="coverage",
+)
+DELTAS = (0.5, 0.6, 0.7, 0.8)
+
+
+def cases(source: Source, effort: Effort) -> list[Case]:
+    """The dense target at every δ."""
+    target = (int(open_world(source).densest[0]),)
+    return [
+        Case(LOOK.name, "dense target", 0, target, method, profile, rule, log(4), delta, (0, effort.seeds))
+        for delta in DELTAS
+        for method, profile, rule in both()
+    ]
+
+
+def records(source: Source, found: Found) -> list[Record]:
+    """One record per δ and method."""
+    return coverage_records(source, found, independent="seeds", label=lambda case: f"{case.profile} profile")
+
+
+FIGURE = Simulated(LOOK, cases, records)

@@ -1,0 +1,64 @@
+"""Ours: the twenty densest targets at several positions of the grid, every one of them shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log
+
+from crowdveil.paper.cases import Case
+from crowdveil.paper.cities import Source, offsets, open_world
+from crowdveil.paper.figures.figure import Effort, Found, Simulated, coverage_records
+from crowdveil.plots.figure_spec import OURS, PAPER, Look
+from crowdveil.profile.place import Rule
+from crowdveil.simulate.records import Record
+from crowdveil.simulate.simulation import Method
+
+LOOK = Look(
+    name="densest",
+    title="The twenty densest targets, one by one",
+    paper="",
+    question="Does it hold for other targets, and wherever the grid lies? Each of the twenty busiest cells is the one "
+    "target, at several positions of the grid. ε = ln 4 per km, δ = 0.7, k = 6, π unknown to ours and to Algorithm 2.",
+    chart="dots",
+    x="rank",
+    x_title="rank of the target",
+    y_title="coverage",
+)
+TARGETS = 20
+METHODS: tuple[tuple[Method, tuple[str, Rule]], ...] = (
+    ("algorithm-2", PAPER),
+    ("crowdveil", OURS),
+    ("laplace", OURS),
+    ("laplace-posterior", OURS),
+    ("none", OURS),
+    ("none", PAPER),
+    ("laplace", PAPER),
+)
+
+
+def cases(source: Source, effort: Effort) -> list[Case]:
+    """Every target, position and method."""
+    seeds = (0, effort.densest_seeds)
+    found = []
+    for offset in range(min(effort.offsets, offsets(source.name))):
+        densest = open_world(source, offset).densest
+        for rank in range(1, TARGETS + 1):
+            target = (int(densest[rank - 1]),)
+            for method, (profile, rule) in METHODS:
+                found.append(Case(LOOK.name, f"{rank}", offset, target, method, profile, rule, log(4), 0.7, seeds))
+    return found
+
+
+def records(source: Source, found: Found) -> list[Record]:
+    """One record per target, position and method, and the mean over all of them per method."""
+    single = coverage_records(
+        source, found, independent="seeds", by_offset=True, extra=lambda case: {"rank": int(case.label)}
+    )
+    single = [replace(record, label="every target") for record in single]
+    mean = coverage_records(
+        source, found, independent="draws", label=lambda _: "mean of all", extra=lambda _: {"rank": 0}
+    )
+    return [*mean, *single]
+
+
+FIGURE = Simulated(LOOK, cases, records)

@@ -1,0 +1,93 @@
+"""Figure 8 of the paper: how well the distribution of places is learnt."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+
+from crowdveil.paper.cases import Case
+from crowdveil.paper.cities import Source, open_world
+from crowdveil.paper.figures.figure import Effort, Found, Simulated
+from crowdveil.plots.figure_spec import PAPER, Look
+from crowdveil.prior import divergence
+from crowdveil.profile.place import NULL
+from crowdveil.simulate.records import Record, interval
+from crowdveil.simulate.simulation import PLACES_STREAM
+
+LOOK = Look(
+    name="divergences",
+    title="Learning where people are",
+    paper="Figure 8",
+    question="How far is the estimate of π from the truth after k rounds (Kullback-Leibler divergence, nats; k = 0 is "
+    "the uniform start)? Both learn from the same users under the paper's profile and rule. ε = ln 4 per km, δ = 0.7.",
+    chart="lines",
+    x="k",
+    x_title="k, rounds",
+    y_title="divergence in nats",
+    percent=False,
+)
+MANY = 8
+
+
+def cases(source: Source, effort: Effort) -> list[Case]:
+    """One dense target, and eight random ones, for every k."""
+    world = open_world(source)
+    found = []
+    for seed in range(effort.divergence_seeds):
+        many = np.random.default_rng([seed, 8]).choice(len(world.area), MANY, replace=False)
+        for targets in ((int(world.densest[0]),), tuple(sorted(many.tolist()))):
+            label = "1 target" if len(targets) == 1 else f"{MANY} targets"
+            for k in effort.group_counts:
+                for method in ("algorithm-2", "crowdveil"):
+                    one = (seed, seed + 1)
+                    found.append(Case(LOOK.name, label, 0, targets, method, *PAPER, log(4), 0.7, one, rounds=k))
+    return found
+
+
+def records(source: Source, found: Found) -> list[Record]:
+    """One record per number of targets, k and method, and the start as k = 0."""
+    groups: dict[tuple[str, str, int], list[float]] = {}
+    for case, result in found:
+        groups.setdefault((case.label, case.method, case.rounds), []).extend(result.divergence)
+    start = _start(source, sorted({case.seeds[0] for case, _ in found}))
+    for label, method in sorted({(label, method) for label, method, _ in groups}):
+        groups[label, method, 0] = start
+    made = []
+    for (label, method, k), values in sorted(groups.items()):
+        mean, low, high = interval(values)
+        made.append(
+            Record(
+                figure=LOOK.name,
+                dataset=source.name,
+                method=method,
+                profile=PAPER[0],
+                rule=PAPER[1],
+                label=label,
+                measure="divergence_nats",
+                value=mean,
+                ci_low=low,
+                ci_high=high,
+                n=len(values),
+                seeds=len(values),
+                epsilon_per_km=log(4),
+                delta=0.7,
+                targets=int(label.split()[0]),
+                k=k,
+            )
+        )
+    return made
+
+
+def _start(source: Source, seeds: list[int]) -> list[float]:
+    """The uniform distribution against each seed's true one."""
+    world = open_world(source)
+    values = []
+    for seed in seeds:
+        places = world.places(*PAPER, 0.7, (0,), np.random.default_rng([seed, PLACES_STREAM]))
+        count = np.bincount(places[places != NULL], minlength=len(world.area))
+        values.append(divergence(count / count.sum(), np.full(len(count), 1 / len(count))))
+    return values
+
+
+FIGURE = Simulated(LOOK, cases, records)

@@ -1,0 +1,60 @@
+"""Figure 10 of the paper (appendix): how well the profiles predict."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crowdveil.paper.cities import Source, offsets, open_world
+from crowdveil.paper.figures.figure import Effort, Measured
+from crowdveil.plots.figure_spec import Look
+from crowdveil.profile import roc
+from crowdveil.simulate.dataset import PROFILES
+from crowdveil.simulate.records import Record, interval
+
+LOOK = Look(
+    name="rocs",
+    title="How well the profiles predict",
+    paper="Figure 10 (appendix)",
+    question="Does a profile rank what will happen above what will not? All pairs of user and cell, every test period "
+    "a trial; the curve at the plain position of the grid, the area under it (AUC) over the positions.",
+    chart="curves",
+    x="curve",
+    x_title="false positives",
+    y_title="true positives",
+    percent=False,
+)
+POINTS = 400
+"""Of a drawn curve; the area is computed from all."""
+
+
+def records(source: Source, effort: Effort) -> list[Record]:
+    """One record per profile."""
+    worlds = [open_world(source, offset) for offset in range(min(effort.offsets, offsets(source.name)))]
+    made = []
+    for name in PROFILES:
+        found_rocs = [roc(world.profiles[name], world.counts, world.split.test) for world in worlds]
+        mean, low, high = interval([one.auc for one in found_rocs], most=1.0)
+        first = found_rocs[0]
+        shown = np.unique(np.linspace(0, len(first.false_positive_rate) - 1, POINTS).round().astype(np.int64))
+        curve = {"x": first.false_positive_rate[shown].tolist(), "y": first.true_positive_rate[shown].tolist()}
+        made.append(
+            Record(
+                figure=LOOK.name,
+                dataset=source.name,
+                method=name,
+                profile=name,
+                rule="",
+                label="all pairs",
+                measure="auc",
+                value=mean,
+                ci_low=low,
+                ci_high=high,
+                n=len(worlds),
+                seeds=0,
+                extra={"curve": curve},
+            )
+        )
+    return made
+
+
+FIGURE = Measured(LOOK, records)

@@ -1,0 +1,1 @@
+"""Maps, charts and self-contained reports: the only room that draws."""

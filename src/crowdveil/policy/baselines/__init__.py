@@ -1,0 +1,1 @@
+"""Policies that the optimum is compared with: planar Laplace, exponential mechanism, no obfuscation."""

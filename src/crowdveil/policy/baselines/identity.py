@@ -1,0 +1,16 @@
+"""No obfuscation: everyone names the cell they are in. Not private at any ε; the ceiling of comparisons."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.area import Area
+from crowdveil.policy.baselines.tables import check_table_size, table_policy
+from crowdveil.policy.policy import DEFAULT_BITS, Policy
+
+
+def identity(area: Area, prior: ArrayLike | None, targets: ArrayLike, epsilon_per_km: float) -> Policy:
+    """P(c|l) = 1 if c = l, else 0. The ε it is given is not kept: no certificate will vouch for it."""
+    weights = np.eye(check_table_size(area), dtype=np.int64) << DEFAULT_BITS
+    return table_policy(area, prior, targets, epsilon_per_km, weights, method="identity")

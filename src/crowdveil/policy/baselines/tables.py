@@ -1,0 +1,82 @@
+"""What the baselines share: from a table of real numbers, cell by cell, to a policy of whole numbers.
+
+**Rounding keeps privacy.** Let P be private, P(c|i) ≤ e^D P(c|j) with D = ε·d(i,j), and mix in a share m of
+the uniform: P' = (1-m) P + m/n. Then
+
+    P'(c|i) ≤ e^D (P'(c|j) - m/n) + m/n = e^D P'(c|j) - (m/n)(e^D - 1).
+
+If every entry is published with an error of at most δ, P'(c|i) + δ ≤ e^D (P'(c|j) - δ) still holds as long as
+δ (1 + e^D) ≤ (m/n)(e^D - 1), that is
+
+    δ ≤ (m/n) · tanh(D/2)          for all pairs, hence for the least D, that of the two nearest cells.
+
+Errors in computing P and errors in rounding it count alike, so a table that was integrated numerically is
+published with a proof, not with a hope. `uniform_share` takes twice the m that this asks for.
+"""
+
+from __future__ import annotations
+
+from math import tanh
+
+from numpy.typing import ArrayLike
+
+from crowdveil.area import Area
+from crowdveil.arrays import IntArray
+from crowdveil.errors import InputError
+from crowdveil.policy.policy import DEFAULT_BITS, Policy, check_epsilon, check_prior, check_targets
+from crowdveil.policy.provenance import provenance
+
+MAX_CELLS = 3000
+"""A table has n² weights: 72 MB at 3,000 cells."""
+ROUNDING = 2.0**-50
+"""Bound of the error of one rounded weight: four units of 2^-53, and the float error of mixing."""
+LEAST_SHARE = 1e-9
+MOST_SHARE = 1e-3
+
+
+def check_table_size(area: Area) -> int:
+    """Refuse areas too large for a table of all cells by all cells; return the number of cells."""
+    n = len(area)
+    if n > MAX_CELLS:
+        raise InputError("cells", n, f"this policy is a table of cells by cells: at most {MAX_CELLS:,}")
+    return n
+
+
+def uniform_share(area: Area, epsilon_per_km: float, error: float) -> float:
+    """Share of the uniform that outweighs entries `error` off: m = 2 n δ / tanh(D_min/2), at least 1e-9."""
+    n = check_table_size(area)
+    least_loss = check_epsilon(epsilon_per_km) * area.nearest_neighbour_km
+    room = tanh(least_loss / 2)
+    if 2 * n * (error + ROUNDING) > MOST_SHARE * room:
+        what = (
+            f"is too strict for a table of {n:,} cells as near as {area.nearest_neighbour_km * 1000:.0f} m: "
+            f"rounding would need over {MOST_SHARE:.1%} of uniform noise; use larger cells"
+        )
+        raise InputError("epsilon_per_km", epsilon_per_km, what)
+    return max(LEAST_SHARE, 2 * n * (error + ROUNDING) / room)
+
+
+def table_policy(
+    area: Area,
+    prior: ArrayLike | None,
+    targets: ArrayLike,
+    epsilon_per_km: float,
+    weights: IntArray,
+    **made: str | float,
+) -> Policy:
+    """A policy whose symbols are the cells and which selects who names a target."""
+    n = check_table_size(area)
+    pi, cells = check_prior(prior, n), check_targets(targets, n)
+    hit = weights[:, list(cells)].sum(axis=1) / float(1 << DEFAULT_BITS)
+    beta = float(pi @ hit)
+    return Policy(
+        area=area,
+        epsilon_per_km=check_epsilon(epsilon_per_km),
+        targets=cells,
+        weights=weights,
+        symbols=tuple(str(cell) for cell in range(n)),
+        selecting=cells,
+        value=float(pi[list(cells)] @ hit[list(cells)]) / beta if beta else 0.0,
+        beta=beta,
+        provenance=provenance(pi, **made),
+    )

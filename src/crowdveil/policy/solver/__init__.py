@@ -1,0 +1,1 @@
+"""The optimal policy, with a proven gap."""

@@ -1,0 +1,143 @@
+"""From a prior and targets to the policy that covers them best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray
+from crowdveil.errors import InputError
+from crowdveil.policy.policy import (
+    DEFAULT_BITS,
+    MAX_BITS,
+    Policy,
+    check_epsilon,
+    check_null_epsilon,
+    check_null_share,
+    check_prior,
+    check_targets,
+)
+from crowdveil.policy.provenance import provenance
+from crowdveil.policy.rounding import mix_share, to_weights
+from crowdveil.policy.solver.completion import check_informative, informative_completion
+from crowdveil.policy.solver.linear_program import solver_version
+from crowdveil.policy.solver.null_closure import NullInput
+from crowdveil.policy.solver.optimum import solve
+
+Progress = Callable[[int, int], None]
+COMPLETIONS = ("equal", "informative")
+MIN_BITS = 24
+"""Fewer leave no room for rounding."""
+
+
+def optimal_policy(
+    area: Area,
+    prior: ArrayLike | None,
+    targets: ArrayLike,
+    *,
+    epsilon_per_km: float,
+    beta: float,
+    completion: str = "equal",
+    bits: int = DEFAULT_BITS,
+    null_epsilon: float | None = None,
+    null_share: float = 0.0,
+    progress: Progress | None = None,
+) -> Policy:
+    """Policy of largest Σ_T π_t p_t / β among all that are ε-private with Σ π_l p_l = β (the paper's Algorithm 1).
+
+    `prior` None means uniform. `completion` "equal" leaves who is not selected at one symbol (the paper's equal
+    columns say no more than that); "informative" spends what privacy is left on telling the server roughly where
+    they are. The proven gap to the optimum is in `policy.provenance`. Certify the policy before anyone uses it.
+
+    `null_epsilon` ε₀ makes "no frequent place" one more input, at most e^{ε₀} apart from every cell, and the policy the
+    best among those (hub.py). `null_share` ν is how many people are expected to have no place: they send symbols, and
+    are selected, like anyone, so that the quota is (1-ν) Σ π_l p_l + ν p_0 = β and the value (1-ν) Σ_T π_t p_t / β.
+    """
+    epsilon, cells, pi = _checked(area, prior, targets, epsilon_per_km, beta, completion, bits, null_epsilon)
+    null = None if null_epsilon is None else NullInput(float(null_epsilon), check_null_share(null_share))
+    if null is None and null_share:
+        raise InputError("null_share", null_share, "only counts where NULL is protected; give null_epsilon too")
+    optimum = solve(area, pi, cells, epsilon, beta, progress, null)
+    inputs = pi if null is None else null.inputs(pi)
+    share = mix_share(
+        area,
+        epsilon,
+        beta,
+        bits,
+        largest=float(np.exp(optimum.log_hit.max())),
+        score=float(optimum.scores.max()),
+        advantage=1 - float(inputs[list(cells)].sum()) / optimum.value if optimum.value else 0.0,
+        null_epsilon=null_epsilon,
+    )
+    weights = to_weights(optimum.log_hit, beta, share, bits)
+    refined = None
+    if completion == "informative":
+        refined = informative_completion(area, weights[:, 0], epsilon, bits, null_epsilon)
+    hit = weights[:, 0] / (1 << bits)
+    reached = float(inputs @ hit)
+    value = float(inputs[list(cells)] @ hit[list(cells)]) / reached
+    return Policy(
+        area=area,
+        epsilon_per_km=epsilon,
+        targets=cells,
+        weights=weights[: len(area)],
+        bits=bits,
+        completion=refined,
+        value=value,
+        beta=reached,
+        provenance=provenance(
+            pi,
+            method="optimal",
+            solver=solver_version(),
+            completion=completion,
+            beta_asked=float(beta),
+            rounds=optimum.rounds,
+            optimum=optimum.value,
+            upper_bound=optimum.upper_bound,
+            gap_before_rounding=relative_gap(optimum.upper_bound, optimum.value),
+            gap=relative_gap(optimum.upper_bound, value),
+            mixed_share=share,
+            **({} if null is None else {"null_share": null.share}),
+        ),
+        null_epsilon=null_epsilon,
+        null_weights=None if null is None else weights[-1],
+    )
+
+
+def relative_gap(upper_bound: float, value: float) -> float:
+    """(upper bound - value) / upper bound: no private policy with the same β is better by more than this share."""
+    return max(0.0, upper_bound - value) / upper_bound if upper_bound else 0.0
+
+
+def _checked(
+    area: Area,
+    prior: ArrayLike | None,
+    targets: ArrayLike,
+    epsilon_per_km: float,
+    beta: float,
+    completion: str,
+    bits: int,
+    null_epsilon: float | None,
+) -> tuple[float, tuple[int, ...], FloatArray]:
+    n = len(area)
+    if n < 2:
+        raise InputError("area", f"{n} cell", "a policy needs at least two cells to tell apart")
+    epsilon = check_epsilon(epsilon_per_km)
+    cells = check_targets(targets, n)
+    pi = check_prior(prior, n)
+    if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1):
+        raise InputError("beta", beta, "should lie strictly between 0 and 1; minimum_beta computes it")
+    if completion not in COMPLETIONS:
+        raise InputError("completion", completion, f"should be one of {', '.join(COMPLETIONS)}")
+    if not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
+        raise InputError("bits", bits, f"should be a whole number from {MIN_BITS} to {MAX_BITS}")
+    if null_epsilon is not None:
+        check_null_epsilon(null_epsilon)
+    # Refuse before any work is done what would be refused after it.
+    mix_share(area, epsilon, beta, bits, null_epsilon=null_epsilon)
+    if completion == "informative":
+        check_informative(area, epsilon, bits, null_epsilon)
+    return epsilon, cells, pi

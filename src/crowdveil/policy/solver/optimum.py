@@ -1,0 +1,206 @@
+"""The exact optimum for any number of targets: pieces on demand, with a proven gap.
+
+Given target chances x, the best policy is closure(x); the objective Σ π_t x_t is linear and Σ π p convex and piecewise
+linear in x. Each round: the relaxation over the pieces seen so far (relaxation.py) gives an upper bound and a
+proposal; the proposal, shifted until it meets the quota (single.py), is a feasible policy, a lower bound; both
+points' pieces join the relaxation. There are finitely many pieces, so the bounds meet. A trust region on the Laplace
+scale keeps early proposals, made on few pieces, from running away; it never enters the upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from crowdveil.area import Area, Points
+from crowdveil.arrays import FloatArray
+from crowdveil.policy.solver.closure import LEAST_SCORE, ClosureMap, Pieces
+from crowdveil.policy.solver.laplace_scale import score_of
+from crowdveil.policy.solver.null_closure import HubClosure, NullInput
+from crowdveil.policy.solver.quota_shift import shift_to_quota
+from crowdveil.policy.solver.relaxation import Relaxation
+
+BOUND_ERROR = 64 * np.finfo(float).eps
+LARGEST_LOSS = 60.0
+"""Between the nearest cells; e^-60 is nothing next to any weight of 62 bits."""
+GAP = 1e-13
+"""Stop when the bounds differ by less than this share of the value."""
+MAX_ROUNDS = 300
+PATIENCE = 6
+"""Rounds without any progress after which rounding errors are all that is left."""
+LARGEST_READABLE_SCORE = 30.0
+"""Beyond it log p alone no longer tells 1 - p."""
+FAILURES = 3
+"""Proposals in vain after which the relaxation is told about every target alone."""
+FIRST_RADIUS = 0.5
+LEAST_RADIUS, LARGEST_RADIUS = 1e-6, 4.0
+COARSE_CELLS = 3000
+"""Larger areas are first solved with one cell for each of their blocks; only the starting point comes of it."""
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Real-valued optimum with its certificate of optimality."""
+
+    log_hit: FloatArray
+    """log p_l; with a protected NULL, its log p_0 comes last."""
+    scores: FloatArray
+    """The targets' chances on the Laplace scale."""
+    value: float
+    """Σ_T π_t p_t / Σ π_l p_l, attained."""
+    upper_bound: float
+    """No private policy with the same β has a larger value; rounded up by what floating point may have lost."""
+    rounds: int
+
+
+def solve(
+    area: Area,
+    prior: FloatArray,
+    targets: tuple[int, ...],
+    epsilon_per_km: float,
+    beta: float,
+    progress: Callable[[int, int], None] | None = None,
+    null: NullInput | None = None,
+) -> Optimum:
+    """Maximise Σ_T π_t p_t over all private p with Σ π p = β; a protected NULL is one more input, with its share."""
+    # Private at a smaller ε is private at ε; where even neighbours may differ by e^60, more buys nothing.
+    epsilon_per_km = min(epsilon_per_km, LARGEST_LOSS / area.nearest_neighbour_km)
+    # A target nobody is at earns nothing, and raising it costs: it is left to what privacy gives it. If nobody is at
+    # any, the value is 0 whatever is done, and equal scores keep the policy as sharp as privacy allows.
+    seeds = tuple(t for t in targets if prior[t] > 0) or targets
+    closure, inputs = _with_null(area, prior, seeds, epsilon_per_km, null)
+    gain = inputs[list(seeds)]
+    easy = len(seeds) == 1 or not gain.any()
+    start = np.zeros(len(seeds)) if easy else _coarse_scores(area, prior, seeds, epsilon_per_km, beta, null)
+    scores, pieces = shift_to_quota(closure, inputs, beta, start)
+    if easy:  # with one target the closure is the optimum
+        value = _value(inputs, gain, seeds, pieces)
+        return _optimum(pieces, scores, value, value, gain, beta, 1)
+    return _Search(closure, inputs, gain, beta, scores, pieces).run(progress)
+
+
+def _with_null(
+    area: Area, prior: FloatArray, targets: tuple[int, ...], epsilon_per_km: float, null: NullInput | None
+) -> tuple[ClosureMap, FloatArray]:
+    """The closure and the prior of all inputs: the cells, and NULL if it is one."""
+    if null is None:
+        return ClosureMap(area, targets, epsilon_per_km), prior
+    return HubClosure(area, targets, epsilon_per_km, min(null.epsilon, LARGEST_LOSS)), null.inputs(prior)
+
+
+def _coarse_scores(
+    area: Area,
+    prior: FloatArray,
+    targets: tuple[int, ...],
+    epsilon_per_km: float,
+    beta: float,
+    null: NullInput | None,
+) -> FloatArray:
+    """Where to start: the optimum of a coarser area, in which the people of a block live at one of its cells."""
+    if len(area) <= COARSE_CELLS:
+        return np.zeros(len(targets))
+    blocks = area.blocks
+    starts = blocks.leaves.starts
+    middle = blocks.order[(starts[:-1] + starts[1:]) // 2]
+    chosen = np.union1d(middle, targets)
+    people = prior.copy()
+    people[list(targets)] = 0.0
+    coarse = np.zeros(len(area))
+    coarse[middle] = np.add.reduceat(people[blocks.order], starts[:-1])
+    coarse[list(targets)] += prior[list(targets)]
+    positions = tuple(np.searchsorted(chosen, targets).tolist())
+    return solve(Points(area.xy_m[chosen]), coarse[chosen], positions, epsilon_per_km, beta, null=null).scores
+
+
+def _value(prior: FloatArray, gain: FloatArray, targets: tuple[int, ...], pieces: Pieces) -> float:
+    return float(gain @ np.exp(pieces.log_hit[list(targets)])) / float(prior @ np.exp(pieces.log_hit))
+
+
+def _optimum(
+    pieces: Pieces,
+    scores: FloatArray,
+    value: float,
+    upper_bound: float,
+    gain: FloatArray,
+    beta: float,
+    rounds: int,
+) -> Optimum:
+    """Sums of up to n terms below Σ c_t / β are right to some last places; the bound pays for them."""
+    lost = BOUND_ERROR * (float(gain.sum()) / beta if (scores >= 0).any() else value)
+    above = max(value, upper_bound) + lost
+    return Optimum(pieces.log_hit, scores, value, min(1.0, above) if value else 0.0, rounds)
+
+
+class _Search:
+    """The two bounds, closing in on each other."""
+
+    def __init__(
+        self,
+        closure: ClosureMap,
+        prior: FloatArray,
+        gain: FloatArray,
+        beta: float,
+        scores: FloatArray,
+        pieces: Pieces,
+    ) -> None:
+        self.closure, self.prior, self.gain, self.beta = closure, prior, gain, beta
+        self.targets = tuple(int(t) for t in closure.targets)
+        self.relaxation = Relaxation(prior, gain, beta)
+        self.scores, self.pieces = scores, pieces
+        self.value, self.upper_bound = _value(prior, gain, self.targets, pieces), np.inf
+        self.radius = FIRST_RADIUS
+        self.failures = 0
+
+    def run(self, progress: Callable[[int, int], None] | None) -> Optimum:
+        """Rounds until the gap closes, or nothing moves any more."""
+        self.relaxation.add(self.pieces)
+        idle = 0
+        rounds = 0
+        while rounds < MAX_ROUNDS and idle < PATIENCE and self._gap() > GAP:
+            rounds += 1
+            before = self.value, self.upper_bound
+            if not self._round():
+                break
+            idle = idle + 1 if (self.value, self.upper_bound) == before else 0
+            if progress is not None:
+                done = min(1.0, max(0.0, -np.log10(max(self._gap(), GAP)) / -np.log10(GAP)))
+                progress(int(100 * done), 100)
+        return _optimum(self.pieces, self.scores, self.value, self.upper_bound, self.gain, self.beta, rounds)
+
+    def _add_every_target(self) -> None:
+        """The pieces by which each target alone would carry each cell: what the others hide from the relaxation."""
+        for one in np.eye(len(self.targets), dtype=bool):
+            self.relaxation.add(self.closure(np.where(one, self.scores, LEAST_SCORE)))
+
+    def _gap(self) -> float:
+        return 1.0 if np.isinf(self.upper_bound) else 1 - self.value / self.upper_bound
+
+    def _round(self) -> bool:
+        proposal = self.relaxation.propose(self.scores, self.radius)
+        if proposal is None:
+            return False
+        self.radius = proposal.radius
+        self.upper_bound = min(self.upper_bound, proposal.upper_bound / self.beta)
+        if self._gap() <= GAP:
+            return True
+        pieces = self.closure(proposal.scores)
+        self.relaxation.add(pieces)
+        # A target's chance may be carried by another target: start the shift from what it really is.
+        carried = np.minimum(score_of(pieces.log_hit[self.closure.targets]), LARGEST_READABLE_SCORE)
+        scores = np.maximum(np.maximum(proposal.scores, carried), LEAST_SCORE)
+        scores, pieces = shift_to_quota(self.closure, self.prior, self.beta, scores, start=pieces)
+        self.relaxation.add(pieces)
+        value = _value(self.prior, self.gain, self.targets, pieces)
+        step = float(np.abs(scores - self.scores).max())
+        if value > self.value:
+            self.value, self.scores, self.pieces = value, scores, pieces
+            self.radius = 2 * self.radius if proposal.at_edge else min(self.radius, 4 * step)
+        else:
+            self.radius = 0.25 * self.radius
+            self.failures += 1
+            if self.failures % FAILURES == 0:
+                self._add_every_target()
+        self.radius = min(max(self.radius, LEAST_RADIUS), LARGEST_RADIUS)
+        return True

@@ -1,0 +1,1 @@
+"""The paper's lemmas and theorem, and the closed form in the limit of dense cells."""

@@ -1,0 +1,108 @@
+"""What every request passes: limits on the way in, headers on the way out, and an answer whatever goes wrong."""
+
+from __future__ import annotations
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from crowdveil.errors import StoreError
+from crowdveil.server.logs import log
+from crowdveil.server.metrics import Metrics
+from crowdveil.server.rate_limit import Limiter, is_this_machine
+from crowdveil.server.refusals import RefusedError, answer, refuse
+from crowdveil.server.settings import Settings
+
+OPERATOR = "/v1/operator/"
+HEADERS = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+class Gate:
+    """The outermost layer of ours, around the routes."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+        self._app = app
+        self._settings = settings
+        self._metrics = metrics
+        self._limiter = Limiter(settings.requests_per_minute)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = 0
+
+        async def send_on(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.setdefault("cache-control", "no-store")
+            await send(message)
+
+        try:
+            await self._pass(scope, receive, send_on)
+        except Exception as error:
+            refused = _refusal(error)
+            if status:  # too late for another answer: the connection ends, and the device asks again
+                raise
+            await answer(refused)(scope, receive, send_on)
+        finally:
+            route = getattr(scope.get("route"), "path_format", "none")
+            self._metrics.requests.labels(route, _known_method(scope["method"]), str(status)).inc()
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        address = address_of(scope)
+        if not is_this_machine(address):
+            if not self._limiter.allows(address):
+                raise refuse("too-many-requests")
+            self._limiter.count(address)
+        operator = scope["path"].startswith(OPERATOR)
+        most = self._settings.operator_body_bytes if operator else self._settings.body_bytes
+        announced = Headers(scope=scope).get("content-length", "0")
+        if announced.isdecimal() and int(announced) > most:
+            raise _too_large(most)
+        read = 0
+
+        async def receive_some() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > most:
+                raise _too_large(most)
+            return message
+
+        await self._app(scope, receive_some, send)
+
+
+def address_of(scope: Scope) -> str:
+    """Who asks, for limits alone."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
+def _too_large(most: int) -> RefusedError:
+    return refuse("too-large", f"the request's body is larger than {most:,} bytes")
+
+
+def _refusal(error: Exception) -> RefusedError:
+    if isinstance(error, RefusedError):
+        return error
+    if isinstance(error, StoreError):
+        log().error("store-unavailable", extra={"reason": str(error)})
+        return refuse("unavailable")
+    log().error("internal", exc_info=error)
+    return refuse("internal")
+
+
+def _known_method(method: str) -> str:
+    """Anyone can make up methods; counters must not grow with them."""
+    return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "other"

@@ -1,0 +1,1 @@
+"""Whole campaigns on traces, every method compared; crowds of any size."""

@@ -1,0 +1,245 @@
+"""The campaign over any number of users, who live in a table of an engine: memory does not grow with them.
+
+A table of people has one row per user:
+
+    user, cell     the one place that the user reports, or `NULL` (-1)
+    hits           test periods in which the user was at a target
+    ticket         62 random bits of the user's own (`profile.batch.graph.ticket`)
+
+All chance is in the ticket t, so the same table gives the same campaign on every engine, however its rows lie. The user
+reports in round ⌊t / 2^31⌋ mod k; the words that draw the symbol are t + 1·g and t + 2·g, mixed (SplitMix64, g its odd
+constant); where a group has to share its last places, the lowest tickets win. A round is one pass over its users, in
+which the engine draws, and counts symbols; that is all a campaign needs to go on, and which groups are selected whole
+follows from the counts. Only the group at the border is looked at once more. What is not equal to `simulation`: rounds
+have about N/k users, not exactly, and the lottery goes by ticket instead of by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray, IntArray
+from crowdveil.batch.engine import Engine
+from crowdveil.batch.fixes import Expression
+from crowdveil.campaign import Plan, RoundClosed, RoundOpened, State, Way, advance, begin, next_policy
+from crowdveil.campaign.selection import rank_groups
+from crowdveil.certify import Certificate, certify
+from crowdveil.draw import WordArray, draw_by_words
+from crowdveil.errors import InputError
+from crowdveil.policy.policy import Policy, check_targets
+from crowdveil.prior import Round, divergence
+from crowdveil.profile.place import NULL
+from crowdveil.simulate.simulation import SHARE_WANTED, check_terms, wanted_of
+
+LargeMethod = Literal["none", "random", "algorithm-2", "crowdveil"]
+LARGE_METHODS: tuple[LargeMethod, ...] = get_args(LargeMethod)
+TURN_FROM = 1 << 31
+"""Above the bits that choose among places."""
+STEP = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a campaign asks for, and the seed of all its dice."""
+
+    epsilon_per_km: float
+    share: float = SHARE_WANTED
+    """α as a share of those who report."""
+    rounds: int = 6
+    confidence: float = 0.95
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_terms(self.epsilon_per_km, self.share, self.rounds, self.confidence)
+        if self.seed < 0:
+            raise InputError("seed", self.seed, "should not be negative")
+
+
+@dataclass(frozen=True, eq=False)
+class LargeCrowd:
+    """People in an engine's table, and the campaign they are asked to join."""
+
+    engine: Engine
+    people: Expression
+    area: Area
+    targets: tuple[int, ...]
+    test_periods: int
+    terms: Terms
+
+
+@dataclass(frozen=True)
+class LargeOutcome:
+    """What a method came to."""
+
+    method: LargeMethod
+    users: int
+    reporters: int
+    wanted: int
+    selected: int
+    coverage: float
+    """Mean, over the selected, of the share of test periods in which they were at a target."""
+    divergence: tuple[float, ...] = ()
+    """KL divergence of the estimate of π from the truth after each round."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Census:
+    """What a simulation may know and a server may not: how many people are where."""
+
+    users: int
+    reporters: int
+    prior: FloatArray
+
+
+def simulate_large(
+    crowd: LargeCrowd, method: LargeMethod, progress: Callable[[float], None] = lambda _: None
+) -> LargeOutcome:
+    """Run one method once, over everyone in the table."""
+    check_targets(crowd.targets, len(crowd.area))
+    census = _census(crowd)
+    wanted = wanted_of(census.reporters, crowd.terms.share)
+    people = crowd.people
+    if method == "none":
+        selected, hits = _first(crowd, people.filter(people.cell.isin(list(crowd.targets))), wanted)
+        learnt: tuple[float, ...] = ()
+    elif method == "random":
+        selected, hits = _first(crowd, people.filter(people.cell != NULL), wanted)
+        learnt = ()
+    elif method in LARGE_METHODS:
+        selected, hits, learnt = _campaign(crowd, census, wanted, method, progress)
+    else:
+        raise InputError("method", method, f"should be one of {', '.join(LARGE_METHODS)}")
+    coverage = hits / (selected * crowd.test_periods) if selected else 0.0
+    return LargeOutcome(method, census.users, census.reporters, wanted, selected, coverage, learnt)
+
+
+def _census(crowd: LargeCrowd) -> _Census:
+    found = crowd.engine.rows(crowd.people.group_by("cell").agg(users=crowd.people.count()))
+    at = np.zeros(len(crowd.area), dtype=np.int64)
+    for row in found:
+        if row["cell"] != NULL:
+            at[row["cell"]] = row["users"]
+    reporters = int(at.sum())
+    if reporters == 0:
+        raise InputError("people", "all NULL", "nobody has a frequent place; lower δ or take a longer training period")
+    return _Census(sum(row["users"] for row in found), reporters, at / reporters)
+
+
+def _first(crowd: LargeCrowd, people: Expression, room: int) -> tuple[int, int]:
+    """How many the lowest tickets select, and their hits."""
+    winners = people.order_by("ticket").limit(room)
+    (row,) = crowd.engine.rows(winners.agg(selected=winners.count(), hits=winners.hits.sum().cast("int64")))
+    return row["selected"], row["hits"] or 0
+
+
+# --- a campaign -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Played:
+    """A closed round: its people, with what they sent, and the totals by symbol."""
+
+    sent: Expression
+    counts: IntArray
+    hits: IntArray
+
+
+def _campaign(
+    crowd: LargeCrowd, census: _Census, wanted: int, way: Way, progress: Callable[[float], None]
+) -> tuple[int, int, tuple[float, ...]]:
+    everyone = way == "crowdveil"
+    people = crowd.people if everyone else crowd.people.filter(crowd.people.cell != NULL)
+    plan = Plan(
+        area=crowd.area,
+        targets=crowd.targets,
+        epsilon_per_km=crowd.terms.epsilon_per_km,
+        users=census.users if everyone else census.reporters,
+        wanted=wanted,
+        rounds=crowd.terms.rounds,
+        confidence=crowd.terms.confidence,
+        way=way,
+        seed=crowd.terms.seed,
+    )
+    state = begin(plan)
+    played: list[_Played] = []
+    learnt: list[float] = []
+    for number in range(plan.rounds):
+        policy = next_policy(state)
+        here = people.filter((people.ticket // TURN_FROM) % plan.rounds == number)
+        one, nulls = _play(crowd, here, policy)
+        state = advance(advance(state, RoundOpened(policy)), RoundClosed(Round(policy, one.counts, nulls)))
+        played.append(one)
+        learnt.append(divergence(census.prior, state.prior))
+        progress((number + 1) / plan.rounds)
+    ranked = _ranked(state, way)
+    return (*_select(crowd, played, ranked, wanted), tuple(learnt))
+
+
+def _play(crowd: LargeCrowd, here: Expression, policy: Policy) -> tuple[_Played, int]:
+    """One pass: everyone in a round draws; the engine counts what was sent, and who sent NULL."""
+    draw = crowd.engine.columnwise(f"draw_{policy.hash[:16]}", _Draw(policy, certify(policy)), ("int64",) * 2, "int64")
+    sent = here.mutate(symbol=draw(here.cell, here.ticket))
+    totals = sent.group_by("symbol").agg(people=sent.count(), hits=sent.hits.sum().cast("int64"))
+    counts, hits = (np.zeros(policy.symbol_count, dtype=np.int64) for _ in range(2))
+    nulls = 0
+    for row in crowd.engine.rows(totals):
+        if row["symbol"] == NULL:
+            nulls = row["people"]
+        else:
+            counts[row["symbol"]], hits[row["symbol"]] = row["people"], row["hits"]
+    return _Played(sent, counts, hits), nulls
+
+
+class _Draw:
+    """A column of cells and one of tickets → symbols; NULL stays NULL. A plain value, so that it can travel."""
+
+    def __init__(self, policy: Policy, certificate: Certificate) -> None:
+        self.policy, self.certificate = policy, certificate
+
+    def __call__(self, cells: IntArray, tickets: IntArray) -> IntArray:
+        placed = cells != NULL
+        words = tickets.astype(np.uint64)[placed]
+        pair = (mixed(words, 1), mixed(words, 2))
+        symbols = np.full(len(cells), NULL, dtype=np.int64)
+        symbols[placed] = draw_by_words(self.policy, cells[placed], self.certificate, pair)
+        return symbols
+
+
+def mixed(words: WordArray, number: int) -> WordArray:
+    """The SplitMix64 output that follows `number` steps after a state: well-mixed bits of any words."""
+    with np.errstate(over="ignore"):
+        z = words + np.uint64(STEP * number % (1 << 64))
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+def _ranked(state: State, way: Way) -> list[tuple[int, int]]:
+    """Rounds and symbols in the order in which they are selected."""
+    if way == "algorithm-2":
+        policies = list(enumerate(state.policies))
+        return [(number, symbol) for number, policy in reversed(policies) for symbol in policy.selecting]
+    groups = rank_groups(state.policies, state.prior, state.null_share)
+    rounds = np.searchsorted(groups.begin, groups.order, side="right") - 1
+    symbols = groups.order - groups.begin[rounds]
+    return list(zip(rounds.tolist(), symbols.tolist(), strict=True))
+
+
+def _select(crowd: LargeCrowd, played: list[_Played], ranked: list[tuple[int, int]], wanted: int) -> tuple[int, int]:
+    """Take whole groups while they fit; of the next, the lowest tickets."""
+    selected, hits = 0, 0
+    for number, symbol in ranked:
+        one = played[number]
+        size = int(one.counts[symbol])
+        if selected + size > wanted:
+            sent: Any = one.sent
+            more, their_hits = _first(crowd, sent.filter(sent.symbol == symbol), wanted - selected)
+            return selected + more, hits + their_hits
+        selected += size
+        hits += int(one.hits[symbol])
+    return selected, hits

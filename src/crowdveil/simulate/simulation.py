@@ -1,0 +1,279 @@
+"""One simulated campaign: the same users, places and order for every method, only the method differs.
+
+    none                everyone names their place; those at a target are selected, at most α (no privacy: the ceiling)
+    random              α of those who report, blindly (the floor)
+    laplace             planar Laplace; those who report the cells nearest to a target are selected
+    laplace-posterior   planar Laplace; selected by the chance that the true place is a target, with π known
+    algorithm-1         the paper's policy with π known, in one round
+    algorithm-2         the paper's policy with π unknown, learnt in k rounds (its printed pseudo-code)
+    crowdveil           ours, π unknown, k rounds
+    crowdveil-known     ours with π known, in one round
+
+α is a share of the users who report, and only they take part, with one exception that counts against us: `crowdveil`
+is not told who has a place to report. It invites everyone, and learns the share of NULL as it goes.
+
+What a seed decides: which frequent place each user reports, in which order users come (hence their round), and every
+draw. Every symbol is drawn by `report.draw_many`, which draws from certified policies only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from crowdveil.area import Area
+from crowdveil.arrays import FloatArray, IntArray
+from crowdveil.campaign import Plan, RoundClosed, RoundOpened, State, Way, advance, begin, next_policy, select
+from crowdveil.campaign.selection import Reports
+from crowdveil.certify import Certificate, certify
+from crowdveil.draw import draw_many
+from crowdveil.errors import InputError
+from crowdveil.policy.baselines.laplace import planar_laplace
+from crowdveil.policy.policy import Policy, check_epsilon
+from crowdveil.prior import count_symbols, divergence, target_chances
+from crowdveil.profile.place import NULL
+
+Method = Literal[
+    "none",
+    "random",
+    "laplace",
+    "laplace-posterior",
+    "algorithm-1",
+    "algorithm-2",
+    "crowdveil",
+    "crowdveil-known",
+]
+METHODS: tuple[Method, ...] = get_args(Method)
+SHARE_WANTED = 0.05
+"""The paper's α, as a share of those who report."""
+
+
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """What a simulation knows of its users: where each would report, and what the campaign wants."""
+
+    area: Area
+    targets: tuple[int, ...]
+    places: IntArray
+    """The one cell each user reports, or NULL."""
+    epsilon_per_km: float
+    share_wanted: float = SHARE_WANTED
+    """α as a share of those who report."""
+    rounds: int = 6
+    confidence: float = 0.95
+
+    @property
+    def reporters(self) -> IntArray:
+        """Users with a place to report."""
+        return np.flatnonzero(self.places != NULL)
+
+    @property
+    def wanted(self) -> int:
+        """α."""
+        return wanted_of(len(self.reporters), self.share_wanted)
+
+    def prior(self) -> FloatArray:
+        """The true π of reported places."""
+        cells = self.places[self.reporters]
+        return np.bincount(cells, minlength=len(self.area)) / len(cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Whom a method selected, and what it learnt."""
+
+    selected: IntArray
+    wanted: int
+    divergence: tuple[float, ...] = ()
+    """KL divergence of the estimate of π from the truth after each round, where a method estimates it."""
+    reports: int = 0
+    """How many sent a symbol or, without obfuscation, their place."""
+    policies: int = 0
+    """How many different policies were certified and drawn from."""
+    campaign: tuple[State, Reports] | None = None
+    """The finished campaign and what was sent in it, where the method runs one."""
+
+
+def wanted_of(reporters: int, share: float = SHARE_WANTED) -> int:
+    """α for so many reporters, at least one."""
+    return max(1, round(share * reporters))
+
+
+def check_terms(epsilon_per_km: float, share: float, rounds: int, confidence: float) -> None:
+    """Refuse what no campaign can be asked for, before anything is made for it."""
+    check_epsilon(epsilon_per_km)
+    if not 0 < share <= 1:
+        raise InputError("share", share, "should be above 0 and at most 1: only who reports is selected")
+    if rounds < 1:
+        raise InputError("rounds", rounds, "should be at least 1")
+    if not 0 < confidence < 1:
+        raise InputError("confidence", confidence, "should lie strictly between 0 and 1")
+
+
+def check_methods(methods: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse none, unknown ones, and the same twice."""
+    if not methods:
+        raise InputError("methods", [], f"name one or more of {', '.join(known)}")
+    for number, method in enumerate(methods):
+        if method not in known:
+            raise InputError("methods", method, f"should be of {', '.join(known)}")
+        if method in methods[:number]:
+            raise InputError("methods", method, "is named twice")
+
+
+def simulate(crowd: Crowd, method: Method, seed: int) -> Outcome:
+    """Run one method once."""
+    if len(crowd.reporters) == 0:
+        raise InputError("places", "all NULL", "nobody has a frequent place; lower δ or take a longer training period")
+    if method not in METHODS:
+        raise InputError("method", method, f"should be one of {', '.join(METHODS)}")
+    # Two streams: the order of users is the same for every method, the draws are the method's own.
+    order = np.random.default_rng([seed, 0]).permutation(len(crowd.places))
+    draws = np.random.default_rng([seed, 1 + METHODS.index(method)])
+    return _RUN[method](_Turn(crowd, order, draws, seed))
+
+
+def covered(selected: IntArray, share: FloatArray) -> float:
+    """Coverage: the mean, over the selected, of the share of test periods in which they were at a target."""
+    return float(share[selected].mean()) if len(selected) else 0.0
+
+
+# --- the methods ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """One method's turn: the crowd, the order its users come in, and the method's own randomness."""
+
+    crowd: Crowd
+    order: IntArray
+    draws: np.random.Generator
+    seed: int
+
+    @property
+    def reporters(self) -> IntArray:
+        """In their order."""
+        there: IntArray = self.order[self.crowd.places[self.order] != NULL]
+        return there
+
+    def take(self, users: IntArray, **more: Any) -> Outcome:
+        """Select the first α of some users."""
+        return Outcome(users[: self.crowd.wanted], self.crowd.wanted, reports=len(self.reporters), **more)
+
+
+def _none(turn: _Turn) -> Outcome:
+    return turn.take(turn.reporters[np.isin(turn.crowd.places[turn.reporters], turn.crowd.targets)])
+
+
+def _random(turn: _Turn) -> Outcome:
+    return turn.take(turn.reporters)
+
+
+def _laplace(turn: _Turn) -> Outcome:
+    crowd = turn.crowd
+    distance_km = crowd.area.distances_km(np.arange(len(crowd.area)), np.array(crowd.targets)).min(axis=1)
+    return _ranked_laplace(turn, -distance_km)
+
+
+def _laplace_posterior(turn: _Turn) -> Outcome:
+    crowd = turn.crowd
+    pi, (policy, _) = crowd.prior(), _laplace_policy(crowd.area, crowd.epsilon_per_km)
+    return _ranked_laplace(turn, target_chances(pi, policy, crowd.targets))
+
+
+def _ranked_laplace(turn: _Turn, worth: FloatArray) -> Outcome:
+    """Select those whose reported cell is worth most; of equal ones, who came first."""
+    policy, certificate = _laplace_policy(turn.crowd.area, turn.crowd.epsilon_per_km)
+    symbols = draw_many(policy, turn.crowd.places[turn.reporters], certificate, turn.draws)
+    return turn.take(turn.reporters[np.argsort(-worth[symbols], kind="stable")], policies=1)
+
+
+def _campaign(way: Way, *, known: bool, everyone: bool) -> Callable[[_Turn], Outcome]:
+    def run(turn: _Turn) -> Outcome:
+        crowd = turn.crowd
+        users = turn.order if everyone else turn.reporters
+        plan = Plan(
+            area=crowd.area,
+            targets=crowd.targets,
+            epsilon_per_km=crowd.epsilon_per_km,
+            users=len(users),
+            wanted=crowd.wanted,
+            rounds=1 if known else min(crowd.rounds, len(users)),
+            confidence=crowd.confidence,
+            way=way,
+            start=crowd.prior() if known else None,
+            seed=turn.seed,
+        )
+        state, reports, learnt = play(plan, users, crowd.places, turn.draws, crowd.prior())
+        chosen = select(state, reports)
+        played = (state, reports)
+        return Outcome(chosen.participants, crowd.wanted, learnt, len(reports), len(state.closed), played)
+
+    return run
+
+
+def play(
+    plan: Plan, users: IntArray, places: IntArray, draws: np.random.Generator, true: FloatArray | None = None
+) -> tuple[State, Reports, tuple[float, ...]]:
+    """Drive a campaign with users in the order given; also the KL divergence after each round if the truth is given."""
+    state = begin(plan)
+    rows: list[tuple[IntArray, IntArray]] = []
+    learnt: list[float] = []
+    borders = np.cumsum(plan.round_users())[:-1]
+    for group in np.split(users, borders):
+        policy, certificate = _next(state)
+        state = advance(state, RoundOpened(policy))
+        # Where NULL is protected, who has no place sends a symbol like anyone.
+        there = group[places[group] != NULL] if plan.null_epsilon is None else group
+        symbols = draw_many(policy, places[there], certificate, draws)
+        rows.append((there, symbols))
+        state = advance(state, RoundClosed(count_symbols(policy, symbols, len(group) - len(there))))
+        if true is not None:
+            learnt.append(divergence(true, state.prior))
+    rounds = np.repeat(np.arange(len(rows)), [len(who) for who, _ in rows])
+    reports = Reports(np.concatenate([who for who, _ in rows]), rounds, np.concatenate([what for _, what in rows]))
+    return state, reports, tuple(learnt)
+
+
+_RUN: dict[Method, Callable[[_Turn], Outcome]] = {
+    "none": _none,
+    "random": _random,
+    "laplace": _laplace,
+    "laplace-posterior": _laplace_posterior,
+    "algorithm-1": _campaign("algorithm-2", known=True, everyone=False),
+    "algorithm-2": _campaign("algorithm-2", known=False, everyone=False),
+    "crowdveil": _campaign("crowdveil", known=False, everyone=True),
+    "crowdveil-known": _campaign("crowdveil", known=True, everyone=False),
+}
+
+
+def _next(state: State) -> tuple[Policy, Certificate]:
+    """The next policy, certified; first ones are the same for every seed, so they are made once."""
+    if state.closed or state.plan.start is not None or state.plan.null_epsilon is not None:
+        policy = next_policy(state)
+        return policy, certify(policy)
+    plan = state.plan
+    return _first_policy(
+        plan.area, plan.targets, plan.epsilon_per_km, plan.users, plan.wanted, plan.rounds, plan.confidence, plan.way
+    )
+
+
+@lru_cache(maxsize=64)
+def _first_policy(*settings: Any) -> tuple[Policy, Certificate]:
+    policy = next_policy(begin(Plan(*settings)))
+    return policy, certify(policy)
+
+
+@lru_cache(maxsize=16)
+def _laplace_policy(area: Area, epsilon_per_km: float) -> tuple[Policy, Certificate]:
+    """Its symbols are cells and know no targets; some cell has to be named as one."""
+    policy = planar_laplace(area, None, [0], epsilon_per_km)
+    return policy, certify(policy)
+
+
+PLACES_STREAM = 1_000
+"""Sets the generator that picks places apart from those of order and draws."""

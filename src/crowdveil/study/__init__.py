@@ -1,1 +1,0 @@
-"""The paper's experiments, one module per figure, and ours on top."""

@@ -1,0 +1,176 @@
+"""Batches run in a temporary folder, and the same from the code that runs on one phone."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crowdveil.area import Area, Grid, Hexagons, Towers
+from crowdveil.batch import (
+    PART_BYTES,
+    Choice,
+    Engine,
+    Found,
+    Job,
+    Layout,
+    Span,
+    find_inputs,
+    open_engine,
+    run,
+)
+from crowdveil.batch.graph import ticket
+from crowdveil.profile import Periods, Profile, count_visits, frequency, poisson, recency
+from crowdveil.profile.counts import Counts
+from crowdveil.profile.place import NULL, choose_place
+from crowdveil.traces import read_table
+from crowdveil.traces.visits import Visits
+
+SQUARES = Grid.from_bounds(48.08, 11.48, 48.20, 11.66, cell_km=2)
+SOME_SQUARES = SQUARES.subset([0, 3, 4, 5, 9, 10, 17, 22, 23, 24, 25, 30])
+HEXAGONS = Hexagons.from_bounds(48.08, 11.48, 48.20, 11.66, resolution=7)
+TOWERS = Towers.from_positions([48.10, 48.12, 48.15, 48.19], [11.50, 11.60, 11.55, 11.64], reach_km=6)
+
+HEADING = ("user", "time", "latitude", "longitude")
+NOON = 1_720_087_200
+"""Thursday 2024-07-04 10:00 in UTC, noon in Berlin."""
+SOUND = ("a", NOON, 48.15, 11.55)
+
+Row = tuple[Any, ...]
+
+
+class Batch(NamedTuple):
+    """What a batch wrote, in order."""
+
+    found: Found
+    visits: list[Row]
+    profile: list[Row]
+    places: list[Row]
+    left_out: dict[str, int]
+
+
+def rows_of(folder: Path, columns: str, where: str = "true") -> list[Row]:
+    """Rows of a step's Parquet files, in the order of these columns."""
+    with duckdb.connect() as connection:
+        query = f"SELECT {columns} FROM read_parquet(?) WHERE {where} ORDER BY ALL"
+        return connection.execute(query, [f"{folder}/*.parquet"]).fetchall()
+
+
+def batch(
+    traces: str | Path | Sequence[str | Path],
+    area: Area,
+    out: Path,
+    *,
+    layout: Layout | None = None,
+    span: Span | None = None,
+    choice: Choice | None = None,
+    part_bytes: int = PART_BYTES,
+    engine: Engine | None = None,
+) -> Batch:
+    """Run one into `out`, on a DuckDB of its own unless an engine is given."""
+    patterns = [traces] if isinstance(traces, str | Path) else list(traces)
+    layout = layout or Layout()
+    inputs = find_inputs([str(one) for one in patterns], layout, out)
+    job = Job(inputs, layout, area, span or Span(), choice or Choice(), part_bytes)
+    opened = engine or open_engine("duckdb", threads=2)
+    out.mkdir(exist_ok=True)
+    try:
+        found = run(job, opened, out, lambda *_: None)
+    finally:
+        if engine is None:
+            opened.close()
+    return Batch(
+        found,
+        rows_of(out / "visits", '"user", cell, period, visits', "left_out IS NULL"),
+        rows_of(out / "profile", '"user", cell, visits, periods, probability'),
+        rows_of(out / "places", '"user", cell'),
+        found.left_out,
+    )
+
+
+def read(path: Path, layout: Layout) -> Visits:
+    """The same file by the reader of traces."""
+    return read_table(path, **asdict(layout))
+
+
+def counted(visits: Visits, area: Area, periods: Periods) -> tuple[Counts, list[Row], dict[str, int]]:
+    """Counts, as rows of names, and all that was dropped or left out."""
+    counts = count_visits(visits, area, periods)
+    columns = (counts.user, counts.cell, counts.period, counts.visits)
+    rows = sorted((visits.users[user], *rest) for user, *rest in zip(*(c.tolist() for c in columns), strict=True))
+    lost = Counter(dict(visits.dropped)) + Counter(dict(counts.left_out))
+    return counts, rows, {reason: number for reason, number in lost.items() if number}
+
+
+def profiled(counts: Counts, train: range, choice: Choice) -> Profile:
+    """The profile that the in-process code makes."""
+    if choice.method == "recency":
+        assert choice.half_life_periods is not None
+        return recency(counts, train, choice.half_life_periods)
+    return {"frequency": frequency, "poisson": poisson}[choice.method](counts, train)
+
+
+def same(
+    path: Path,
+    area: Area,
+    out: Path,
+    *,
+    layout: Layout | None = None,
+    span: Span | None = None,
+    choice: Choice | None = None,
+    visits: Visits | None = None,
+    engine: Engine | None = None,
+) -> Batch:
+    """Run a batch, and assert that it is what reading, counting and profiling in memory give, step by step."""
+    layout, choice = layout or Layout(), choice or Choice()
+    done = batch(path, area, out, layout=layout, span=span, choice=choice, engine=engine)
+    if visits is None:
+        visits = read(path, layout)
+    counts, rows, lost = counted(visits, area, done.found.periods)
+    assert done.visits == rows
+    assert done.left_out == lost
+    assert done.found.rows == counts.visits.sum()
+    assert done.found.users == len(visits.users)
+    profile = profiled(counts, done.found.train, choice)
+    columns = (profile.user.tolist(), profile.cell.tolist(), profile.probability.tolist())
+    expected = sorted((visits.users[user], cell, p) for user, cell, p in zip(*columns, strict=True))
+    assert [row[:2] for row in done.profile] == [row[:2] for row in expected]
+    assert max((abs(row[4] - one[2]) for row, one in zip(done.profile, expected, strict=True)), default=0) <= 1e-12
+    assert sum(row[2] for row in done.profile) == counts.during(done.found.train).visits.sum()
+    chosen = {name: _place(profile.of(user), name, choice) for user, name in enumerate(visits.users)}
+    assert done.places == sorted((name, None if cell == NULL else cell) for name, cell in chosen.items())
+    reporters_at = np.zeros(len(area), dtype=np.int64)
+    np.add.at(reporters_at, [cell for cell in chosen.values() if cell != NULL], 1)
+    assert done.found.reporters_at.tolist() == reporters_at.tolist()
+    assert done.found.prior.tolist() == (reporters_at / max(1, reporters_at.sum())).tolist()
+    return done
+
+
+def _place(profile: dict[int, float], user: str, choice: Choice) -> int:
+    drawn = ticket(choice.seed, user)
+    targets = list(choice.targets) or None
+    return choose_place(profile, choice.delta, choice.rule, targets, random_below=lambda places: drawn % places)
+
+
+def write_csv(
+    path: Path, rows: Sequence[Sequence[object]], heading: Sequence[str] = HEADING, delimiter: str = ","
+) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows([heading, *rows])
+    return path
+
+
+def write_parquet(path: Path, **columns: Any) -> Path:
+    """Columns by their names, as Arrow takes them; those of `HEADING` have sound rows unless given."""
+    rows = max((len(column) for column in columns.values()), default=1)
+    sound = {name: [value] * rows for name, value in zip(HEADING, SOUND, strict=True) if name not in columns}
+    pq.write_table(pa.table({**sound, **columns}), path)
+    return path

@@ -1,0 +1,70 @@
+"""Which periods there are when nobody says so, and which of several places a user reports."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdveil.batch import Choice, Engine, Span
+from crowdveil.batch.graph import ticket
+from crowdveil.errors import InputError
+from crowdveil.profile import Periods
+from tests.batch.batches import SQUARES, batch, write_parquet
+
+DAYS = st.dates(date(1970, 1, 5), date(2099, 12, 20))
+
+
+@given(first=DAYS, more=st.integers(0, 1000), days=st.sampled_from([1, 7]), weekdays_only=st.booleans())
+def test_periods_reach_from_the_first_visit_to_the_last(first: date, more: int, days: int, weekdays_only: bool) -> None:
+    last = min(first + timedelta(days=more), date(2099, 12, 31))
+    ends = np.array([(day - date(1970, 1, 1)).days * 86_400 for day in (first, last)])
+    if weekdays_only and (first.weekday() > 4 or last.weekday() > 4):
+        return
+    span = Span(days, weekdays_only)
+    found = span.found(*span.counting().number(ends).tolist())
+    assert found.number(ends).tolist() == [0, len(found) - 1]
+    assert found.start.weekday() == 0 if days == 7 else found.start == first
+    assert found == Periods(found.start, len(found), days, weekdays_only)
+
+
+def test_a_start_or_a_number_that_is_given_stays() -> None:
+    assert Span(start=date(2024, 7, 4)).found(3, 9) == Periods(date(2024, 7, 4), 10)
+    assert Span(start=date(2024, 7, 4), count=5).found(3, 4) == Periods(date(2024, 7, 4), 5)
+    assert len(Span(count=5).found(3, 90)) == 5
+    with pytest.raises(InputError, match="periods = 0: should be a whole number of periods"):
+        Span(count=0)
+    with pytest.raises(InputError, match="train = 0: should be a whole number of periods"):
+        Span(train=0)
+    with pytest.raises(InputError, match="train = 6: should be at most the 5 periods"):
+        Span(count=5, train=6)
+
+
+def test_each_of_several_places_is_drawn_equally_often(tmp_path: Path, duck: Engine) -> None:
+    """Chi-square of 3 places over 20,000 users, under a fixed seed: 2 degrees of freedom, 13.8 is 1 in 1000."""
+    users, places = 20_000, [0, 4, 7]
+    latitude, longitude = SQUARES.centres()
+    where = np.tile(places, users)
+    path = write_parquet(
+        tmp_path / "t.parquet",
+        user=[f"user {n // 3}" for n in range(3 * users)],
+        latitude=latitude[where],
+        longitude=longitude[where],
+    )
+    drawn: dict[int, dict[str, int]] = {}
+    for seed in (0, 1):
+        done = batch(path, SQUARES, tmp_path / "out", choice=Choice("frequency", seed=seed), engine=duck)
+        counts = done.found.reporters_at[places]
+        assert counts.sum() == users
+        assert ((counts - users / 3) ** 2 / (users / 3)).sum() < 13.8
+        drawn[seed] = dict(done.places)
+        assert drawn[seed] == {user: places[ticket(seed, user) % 3] for user in drawn[seed]}
+    same = sum(drawn[0][user] == drawn[1][user] for user in drawn[0]) / users
+    assert same == pytest.approx(1 / 3, abs=0.02)
+    # 5 % more for one place would be seen
+    skewed = np.array([users / 3 * 1.05, users / 3 * 0.975, users / 3 * 0.975])
+    assert ((skewed - users / 3) ** 2 / (users / 3)).sum() > 13.8

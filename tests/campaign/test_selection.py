@@ -1,0 +1,270 @@
+"""Who is chosen, and why."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from math import log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import crowdveil as cv
+from crowdveil.arrays import FloatArray, IntArray
+from crowdveil.campaign.selection import Reports, Selection, lottery_number, select_by_posterior, select_latest_first
+from crowdveil.prior import posterior
+from tests.town import live, people_around, square_town
+
+TOWN = square_town(4)
+TARGETS = [5, 14]
+PRIOR = people_around(TOWN, 1)
+
+
+@lru_cache(maxsize=1)
+def three_rounds() -> list[cv.Policy]:
+    """Equal columns, informative columns at another quota, and a mechanism that names cells."""
+    return [
+        cv.optimal_policy(TOWN, None, TARGETS, epsilon_per_km=log(4), beta=0.1),
+        cv.optimal_policy(TOWN, PRIOR, TARGETS, epsilon_per_km=log(4), beta=0.2, completion="informative"),
+        cv.planar_laplace(TOWN, None, TARGETS, log(4)),
+    ]
+
+
+@st.composite
+def reports(draw: st.DrawFn, least: int = 0) -> Reports:
+    """Anyone, in any round, with any symbol; few different symbols, so that ties are common."""
+    who = draw(st.lists(st.integers(-5, 10**6), unique=True, min_size=least, max_size=25))
+    symbols = [draw(st.lists(st.integers(0, p.symbol_count - 1), min_size=1, max_size=3)) for p in three_rounds()]
+    rounds = [draw(st.integers(0, 2)) for _ in who]
+    sent = [draw(st.sampled_from(symbols[number])) for number in rounds]
+    return Reports(np.array(who, dtype=np.int64), np.array(rounds, dtype=np.int64), np.array(sent, dtype=np.int64))
+
+
+def rows_of(reports: Reports) -> list[tuple[int, int, int]]:
+    return list(zip(reports.participant.tolist(), reports.round.tolist(), reports.symbol.tolist(), strict=True))
+
+
+def chance(number: int, symbol: int) -> float:
+    return float(posterior(PRIOR, three_rounds()[number], symbol)[TARGETS].sum())
+
+
+def in_one_round(symbols: list[int], number: int = 0) -> Reports:
+    return Reports(np.arange(len(symbols)), np.full(len(symbols), number), np.array(symbols, dtype=np.int64))
+
+
+# --- by posterior ---------------------------------------------------------------------------------------------
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(reports(), st.integers(1, 30), st.integers(0, 10**9))
+def test_those_with_the_highest_chance_of_a_target_are_chosen_and_a_lottery_decides_among_equals(
+    sent: Reports, wanted: int, seed: int
+) -> None:
+    def rank(row: tuple[int, int, int]) -> tuple[float, int, int, bytes]:
+        who, number, symbol = row
+        drawn = hashlib.sha256(f"{seed}:{who}".encode()).digest()
+        return -round(chance(number, symbol), 6), -number, symbol, drawn
+
+    best = sorted(rows_of(sent), key=rank)[:wanted]
+    found = select_by_posterior(sent, three_rounds(), PRIOR, wanted, seed)
+    assert set(found.participants.tolist()) == {who for who, _, _ in best}
+    assert len(found) == len(best) == wanted - found.short
+    assert found.chances.tolist() == pytest.approx([chance(number, symbol) for _, number, symbol in best], abs=1e-6)
+    assert found.hits == sum(symbol in three_rounds()[number].selecting for _, number, symbol in best)
+    assert (np.diff(found.chances) <= 0).all()
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(reports(least=2), st.integers(1, 30), st.integers(0, 10**9), st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_decides_nothing(sent: Reports, wanted: int, seed: int, shuffler: object) -> None:
+    order = np.arange(len(sent))
+    shuffler.shuffle(order)  # type: ignore[attr-defined]
+    mixed = Reports(sent.participant[order], sent.round[order], sent.symbol[order])
+    one, two = (select_by_posterior(r, three_rounds(), PRIOR, wanted, seed) for r in (sent, mixed))
+    assert one.participants.tolist() == two.participants.tolist()
+    assert one.chances.tolist() == two.chances.tolist()
+
+
+def test_the_lottery_is_one_that_anyone_can_repeat() -> None:
+    """printf 7:12 | sha256sum"""
+    assert lottery_number(7, 12) == 0x0D6236236F75C17979109C89E05C4BEBFA428E1B3EF11B4D4F14487201B02B2B
+    assert lottery_number(0, 0) == 0xAC72368A586A18C19088393573CE03074B8E8A4D8C21ADD8729AF1890A407E52
+    everyone = in_one_round([0] * 9)
+    winners = select_by_posterior(everyone, three_rounds(), PRIOR, 3, seed=7).participants.tolist()
+    assert winners == sorted(sorted(range(9), key=lambda who: hashlib.sha256(b"7:%d" % who).digest())[:3])
+
+
+def test_being_early_does_not_help() -> None:
+    seeds, people, wanted = 1500, 40, 10
+    everyone = in_one_round([0] * people)
+    won = np.zeros(people)
+    for seed in range(seeds):
+        won[select_by_posterior(everyone, three_rounds(), PRIOR, wanted, seed).participants] += 1
+    assert won.sum() == seeds * wanted
+    share = wanted / people
+    assert (np.abs(won - seeds * share) < 4 * sqrt(seeds * share * (1 - share))).all()
+    halves = 4 * sqrt(seeds * wanted / 4)
+    assert abs(won[: people // 2].sum() - seeds * wanted / 2) < halves
+    assert halves < 0.05 * seeds * wanted / 2  # so that an early half that wins 5 % too often would not pass
+
+
+def test_of_equal_chances_the_later_round_comes_first() -> None:
+    policy = three_rounds()[0]
+    both = Reports(np.arange(6), np.array([0, 1, 0, 1, 0, 1]), np.zeros(6, dtype=np.int64))
+    for seed in range(20):
+        found = select_by_posterior(both, [policy, policy], PRIOR, 3, seed)
+        assert found.participants.tolist() == [1, 3, 5]
+        assert found.short == 0
+
+
+def test_where_too_few_are_hits_the_next_best_symbols_fill_up() -> None:
+    policy = three_rounds()[1]
+    order = sorted(range(policy.symbol_count), key=lambda symbol: -chance(1, symbol))
+    assert order[0] == 0
+    symbols = [order[-1], order[2], 0, order[1], 0, order[2]]
+    found = select_by_posterior(in_one_round(symbols, 1), three_rounds(), PRIOR, 4, seed=3)
+    lucky = min((1, 5), key=lambda who: lottery_number(3, who))
+    assert found.participants.tolist() == [2, 4, 3, lucky]
+    assert (found.hits, found.short) == (2, 0)
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(reports(), st.integers(1, 30))
+def test_only_who_sent_a_symbol_is_ever_chosen_and_what_is_missing_is_said(sent: Reports, wanted: int) -> None:
+    for found in (
+        select_by_posterior(sent, three_rounds(), PRIOR, wanted, 0),
+        select_latest_first(sent, three_rounds(), wanted),
+    ):
+        chosen = found.participants.tolist()
+        assert len(set(chosen)) == len(chosen) == wanted - found.short == len(found.chances)
+        assert set(chosen) <= set(sent.participant.tolist())
+    everyone = select_by_posterior(sent, three_rounds(), PRIOR, 30, 0)
+    assert sorted(everyone.participants.tolist()) == sorted(sent.participant.tolist())
+    assert everyone.short == 30 - len(sent)
+
+
+# --- as printed -----------------------------------------------------------------------------------------------
+
+
+def as_printed(sent: Reports, wanted: int) -> list[int]:
+    """The last loops of Algorithm 2, line by line."""
+    chosen: list[int] = []
+    for j in (2, 1, 0):
+        for who, number, symbol in rows_of(sent):
+            if number == j and symbol in three_rounds()[j].selecting:
+                chosen.append(who)
+                if len(chosen) == wanted:
+                    return chosen
+    return chosen
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(reports(), st.integers(1, 30))
+def test_latest_first_is_the_printed_loop(sent: Reports, wanted: int) -> None:
+    found = select_latest_first(sent, three_rounds(), wanted)
+    assert found.participants.tolist() == as_printed(sent, wanted)
+    assert found.hits == len(found)
+    assert found.short == wanted - len(found)
+
+
+# --- people who lie -------------------------------------------------------------------------------------------
+
+
+def with_fakes(seed: int, latest: bool) -> tuple[Reports, list[cv.Policy]]:
+    """950 honest users and 50 fakes who always send `hit`; every fake reports before every honest user."""
+    policy = three_rounds()[0]
+    generator = np.random.default_rng(seed)
+    honest = cv.draw_many(policy, live(PRIOR, 950, generator), cv.certify(policy), generator)
+    rounds = np.concatenate([np.full(50, 3) if latest else generator.integers(4, size=50), np.arange(950) % 4])
+    return Reports(np.arange(1000), rounds, np.concatenate([np.zeros(50, dtype=np.int64), honest])), [policy] * 4
+
+
+def fakes(selection: Selection) -> int:
+    return int((selection.participants < 50).sum())
+
+
+def test_one_in_twenty_who_always_says_hit_does_not_take_all_the_places() -> None:
+    taken, latest, printed = [], [], []
+    for seed in range(20):
+        spread, policies = with_fakes(seed, latest=False)
+        taken.append(fakes(select_by_posterior(spread, policies, PRIOR, 50, seed)))
+        together, policies = with_fakes(seed, latest=True)
+        latest.append(fakes(select_by_posterior(together, policies, PRIOR, 50, seed)))
+        printed.append(fakes(select_latest_first(together, policies, 50)))
+    # About 0.1 of 950 honest users are hits too, so fakes who do not choose their round are a third of the hits,
+    assert max(taken) < 30
+    assert np.mean(taken) < 22
+    # and who all choose the last round two thirds of its hits; in the printed order, who comes first has everything.
+    assert max(latest) < 46
+    assert np.mean(latest) < 38
+    assert min(printed) == 50
+
+
+# --- wrong input ----------------------------------------------------------------------------------------------
+
+
+def columns(*values: list[int]) -> tuple[IntArray, ...]:
+    return tuple(np.array(value) for value in values)
+
+
+def test_reports_that_cannot_be_are_refused() -> None:
+    with pytest.raises(cv.InputError, match="participant = 4: reports more than once"):
+        Reports(*columns([4, 3, 4], [0, 0, 1], [0, 0, 0]))
+    with pytest.raises(cv.InputError, match=r"round = 'shape \(1,\)': should have one entry for each of 2 reports"):
+        Reports(*columns([1, 2], [0], [0, 0]))
+    with pytest.raises(cv.InputError, match=r"participant = 'shape \(\)'"):
+        Reports(5, 0, 0)  # type: ignore[arg-type]
+    with pytest.raises(cv.InputError, match="symbol = 'float64': should be whole numbers"):
+        Reports(np.array([1]), np.array([0]), np.array([0.5]))
+
+
+@pytest.mark.parametrize("way", ["by posterior", "latest first"])
+def test_what_cannot_be_chosen_from_is_refused(way: str) -> None:
+    def select(sent: Reports, policies: list[cv.Policy], wanted: int) -> Selection:
+        if way == "latest first":
+            return select_latest_first(sent, policies, wanted)
+        return select_by_posterior(sent, policies, PRIOR, wanted, 0)
+
+    fine = in_one_round([0, 1])
+    for wanted in (0, -1, 1.5, True):
+        with pytest.raises(cv.InputError, match=f"wanted = {wanted}"):
+            select(fine, three_rounds(), wanted)  # type: ignore[arg-type]
+    with pytest.raises(cv.InputError, match="policies"):
+        select(fine, [], 1)
+    for number in (-1, 3):
+        with pytest.raises(cv.InputError, match=f"round = {number}"):
+            select(in_one_round([0], number), three_rounds(), 1)
+    for symbol in (-1, 2):
+        with pytest.raises(cv.InputError, match=f"symbol = {symbol}"):
+            select(in_one_round([0, symbol]), three_rounds(), 1)
+
+
+def test_a_prior_for_other_cells_is_refused() -> None:
+    wrong: FloatArray = np.array([0.5, 0.5])
+    with pytest.raises(cv.InputError, match="prior"):
+        select_by_posterior(in_one_round([0]), three_rounds(), wrong, 1, 0)
+
+
+def test_reports_cannot_be_changed_afterwards() -> None:
+    mine = np.array([1, 2])
+    kept = Reports(mine, *columns([0, 0], [0, 1]))
+    mine[0] = 99
+    assert kept.participant.tolist() == [1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        kept.symbol[0] = 5
+    assert kept != Reports(kept.participant, kept.round, kept.symbol)  # rather than an error about arrays
+
+
+def test_senders_without_a_place_lower_the_chances_of_what_they_send() -> None:
+    policy = cv.optimal_policy(
+        TOWN, PRIOR, TARGETS, epsilon_per_km=log(4), beta=0.1, null_epsilon=log(4), null_share=0.5
+    )
+    sent = in_one_round([0, 1, 1, 0])
+    none, some = (select_by_posterior(sent, [policy], PRIOR, 2, 0, null_share=share) for share in (0.0, 0.5))
+    assert none.participants.tolist() == some.participants.tolist() == [0, 3]
+    hit = 0.5 * (PRIOR @ policy.hit) + 0.5 * policy.null_hit
+    expected = 0.5 * (PRIOR[TARGETS] @ policy.hit[TARGETS]) / hit
+    assert some.chances.tolist() == pytest.approx([expected] * 2, abs=1e-6)
+    assert (some.chances < none.chances).all()

@@ -1,0 +1,128 @@
+"""A whole study, small."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import isclose
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from crowdveil.errors import NotPrivateError
+from crowdveil.paper import cities as worlds
+from crowdveil.paper import study
+from crowdveil.paper.cities import Source
+from crowdveil.paper.claims import claims_of
+from crowdveil.paper.figures import QUICK
+from crowdveil.paper.figures.attackers import _attack, best_guesses, guess_bounds
+from crowdveil.paper.study import Study, run_study
+from crowdveil.policy.solver.optimal import optimal_policy
+from crowdveil.simulate.records import Record
+from tests.simulate.small import small_world
+
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("study")]  # what all look at is made once
+PAPERS = ["two-targets", "epsilons", "deltas", "many-targets", "divergences", "runtimes", "rocs"]
+FIGURES = [*PAPERS, "densest", "attackers", "several-uploads"]
+SMALL = replace(QUICK, seeds=2, draws=1, densest_seeds=1, divergence_seeds=2, group_counts=(1, 2), repeats=1)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("study")
+    traces = folder / "traces.txt"
+    traces.write_text("stands for New York", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(worlds._RECIPES, "new-york", lambda _, offset: small_world(offset))
+        patch.setattr(study, "QUICK", SMALL)
+        worlds.open_world.cache_clear()
+        found = run_study(Source("new-york", str(traces)), folder / "out", quick=True, workers=1)
+        worlds.open_world.cache_clear()
+    return found
+
+
+def test_a_study_writes_its_figures_records_and_report(made: Study) -> None:
+    for name in [*FIGURES, "map"]:
+        for kind in ("png", "svg"):
+            assert (made.folder / f"{name}.{kind}").stat().st_size > 1000
+    records = json.loads((made.folder / "results.json").read_text(encoding="utf-8"))
+    assert len(records) == len(made.records)
+    assert {record["figure"] for record in records} == set(FIGURES)
+    assert (made.folder / "report.html").read_text(encoding="utf-8").count("<svg") >= len(FIGURES)
+
+
+def test_every_record_has_finite_numbers_within_its_interval(made: Study) -> None:
+    for record in made.records:
+        assert np.isfinite([record.value, record.ci_low, record.ci_high]).all()
+        assert record.ci_low <= record.value <= record.ci_high
+        assert record.n >= 1
+
+
+def test_the_papers_printed_values_stand_beside_ours(made: Study) -> None:
+    printed = {(r.figure, r.label, r.method): r.paper for r in made.records if r.paper is not None}
+    assert printed["two-targets", "dense target", "none"] == 0.329
+    assert printed["two-targets", "dense target", "algorithm-2"] == 0.217
+    assert printed["two-targets", "sparser target", "algorithm-2"] == 0.145
+    assert all(record.paper_source for record in made.records if record.paper is not None)
+
+
+def test_every_single_target_is_in_the_report(made: Study) -> None:
+    ranks = {r.extra["rank"] for r in made.records if r.figure == "densest" and r.method == "crowdveil"}
+    assert ranks == set(range(21))
+
+
+def test_a_claim_is_decided_by_the_records_alone(made: Study) -> None:
+    """Records in which Laplace wins everywhere turn the claims about it around."""
+
+    def about_laplace(records: list[Record]) -> list[str]:
+        claims = claims_of("new-york", records)
+        return [claim.verdict for claim in claims if "lies above planar Laplace" in claim.text]
+
+    better = [replace(r, value=1.0, ci_high=1.0) if r.method == "laplace" else r for r in made.records]
+    worse = [replace(r, value=1e-6, ci_low=0.0) if r.method == "laplace" else r for r in made.records]
+    assert about_laplace(worse) == ["holds"] * 6
+    assert about_laplace(better) == ["does not hold"] * 6
+
+
+def test_the_attacker_never_exceeds_the_bound(made: Study) -> None:
+    found = [r for r in made.records if r.figure == "attackers" and r.method not in ("bound", "no report")]
+    assert len(found) == 12
+    assert all(r.ci_high <= r.extra["bound"] for r in found)
+
+
+def test_an_attack_on_a_policy_that_is_not_private_enough_is_noticed() -> None:
+    """Held against the bound of a smaller ε than its own, a tight policy is found out."""
+    world = small_world()
+    prior = np.full(len(world.area), 1 / len(world.area))
+    policy = optimal_policy(world.area, prior, [5], epsilon_per_km=2.0, beta=0.01)
+    _attack(policy, prior, guess_bounds(world.area, prior, 2.0), 1)
+    with pytest.raises(NotPrivateError, match="above the bound"):
+        _attack(policy, prior, guess_bounds(world.area, prior, 1.0), 1)
+
+
+def test_the_best_guess_after_a_hit_is_the_target_at_its_bound() -> None:
+    """Theorem 1: where nothing saturates, the target's posterior is exactly what ε allows."""
+    world = small_world()
+    prior = np.full(len(world.area), 1 / len(world.area))
+    policy = optimal_policy(world.area, prior, [5], epsilon_per_km=2.0, beta=0.01)
+    guess, chance = best_guesses(policy, prior)
+    assert guess[0] == 5
+    assert isclose(chance[0], guess_bounds(world.area, prior, 2.0)[5], rel_tol=1e-5)
+
+
+def test_a_study_goes_on_where_it_was_interrupted(made: Study, tmp_path: Path) -> None:
+    """With all cases kept, a second run simulates nothing and finds the same."""
+    kept = (made.folder / "cases.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "cases.jsonl").write_text(kept, encoding="utf-8")
+    traces = tmp_path / "traces.txt"
+    traces.write_text("stands for New York", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(worlds._RECIPES, "new-york", lambda _, offset: small_world(offset))
+        patch.setattr(study, "QUICK", SMALL)
+        patch.setattr("crowdveil.paper.runner.run_case", lambda *_: pytest.fail("ran a case again"))
+        worlds.open_world.cache_clear()
+        again = run_study(Source("new-york", str(traces)), tmp_path, quick=True, workers=1)
+        worlds.open_world.cache_clear()
+    simulated = [r for r in made.records if r.measure in ("coverage", "divergence_nats")]
+    assert [r for r in again.records if r.measure in ("coverage", "divergence_nats")] == simulated

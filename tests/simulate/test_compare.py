@@ -1,0 +1,179 @@
+"""All methods side by side on one world."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from math import inf, log
+
+import numpy as np
+import pytest
+
+from crowdveil.area.extent import lay_grid
+from crowdveil.errors import InputError
+from crowdveil.plots.comparison_report import claims
+from crowdveil.prior import divergence
+from crowdveil.simulate.compare import CAMPAIGNS, Comparison, Question, compare, facts, rows, warnings
+from crowdveil.simulate.own import cut_periods, own_world
+from crowdveil.simulate.records import write_records
+from crowdveil.simulate.simulation import Method, simulate
+from crowdveil.traces import Visits, synthetic_visits
+from tests.simulate.small import small_world
+
+WORLD = small_world()
+QUESTION = Question((int(WORLD.densest[0]),), log(4), seeds=3, methods=("none", "crowdveil", "laplace", "random"))
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return compare(WORLD, QUESTION)
+
+
+def test_every_method_has_one_record_in_the_order_asked_for(found: Comparison) -> None:
+    assert [record.method for record in found.records] == list(QUESTION.methods)
+    for record in found.records:
+        assert 0 <= record.ci_low <= record.value <= record.ci_high <= 1
+        assert record.extra["reports"] == QUESTION.reporters(WORLD)
+        assert record.extra["wanted"] == found.wanted
+
+
+def test_the_same_question_has_the_same_answer(found: Comparison) -> None:
+    assert write_records(compare(WORLD, QUESTION).records) == write_records(found.records)
+
+
+def test_progress_is_told_from_the_first_to_the_last(found: Comparison) -> None:
+    told: list[tuple[int, int]] = []
+    compare(WORLD, replace(QUESTION, methods=("none", "random")), lambda done, total: told.append((done, total)))
+    assert told == [(done, 6) for done in range(1, 7)]
+
+
+def test_private_methods_are_certified_below_epsilon_and_naming_the_place_is_not(found: Comparison) -> None:
+    private = {record.method: record.extra["private_from_epsilon_per_km"] for record in found.records}
+    assert private["none"] is None
+    assert private["random"] == 0
+    assert 0 < private["laplace"] <= log(4)
+    assert 0 < private["crowdveil"] <= log(4)
+    assert rows(found.records)[0][-1] == "no"
+
+
+@pytest.mark.parametrize("method", CAMPAIGNS)
+def test_an_outcome_carries_the_campaign_it_came_from(method: Method) -> None:
+    crowd = QUESTION.crowd(WORLD, 2)
+    outcome = simulate(crowd, method, 2)
+    assert outcome.campaign is not None
+    state, reports = outcome.campaign
+    assert divergence(crowd.prior(), state.prior) == outcome.divergence[-1]
+    assert len(reports) == outcome.reports
+    assert len(state.closed) == outcome.policies
+
+
+def test_the_campaign_on_the_maps_is_the_first_seeds(found: Comparison) -> None:
+    assert found.campaign is not None
+    outcome = simulate(QUESTION.crowd(WORLD, 0), "crowdveil", 0)
+    assert outcome.campaign is not None
+    assert found.campaign.policies == outcome.campaign[0].policies
+    assert compare(WORLD, replace(QUESTION, methods=("none",))).campaign is None
+
+
+def test_differences_are_paired_by_seed(found: Comparison) -> None:
+    mean, low, high = found.ahead("none", "random")
+    values = {record.method: record.value for record in found.records}
+    assert mean == pytest.approx(values["none"] - values["random"])
+    assert low <= mean <= high
+    assert found.ahead("none", "none") == (0, 0, 0)
+
+
+def test_a_claim_holds_only_where_the_interval_of_the_difference_leaves_zero_out(found: Comparison) -> None:
+    def verdict(ours: list[float], theirs: list[float]) -> str:
+        coverage: dict[Method, list[float]] = {"crowdveil": ours, "random": theirs}
+        some = replace(found, coverage=coverage, records=[r for r in found.records if r.method in coverage])
+        return claims(some)[0].verdict
+
+    assert verdict([0.5, 0.6, 0.7], [0.3, 0.41, 0.5]) == "holds"
+    assert verdict([0.3, 0.41, 0.5], [0.5, 0.6, 0.7]) == "does not hold"
+    assert verdict([0.5, 0.2, 0.6], [0.3, 0.4, 0.5]) == "note"
+
+
+def test_the_facts_count_users_periods_and_policies(found: Comparison) -> None:
+    told = facts(found)
+    assert told["frequent place"].startswith(f"{QUESTION.reporters(WORLD)} of 150 users")
+    assert told["periods"] == "12 weeks from 2024-01-01: 10 to learn from, 2 to test on"
+    assert told["certified"].startswith(f"{3 * (6 + 1)} policies")
+    assert warnings(WORLD, QUESTION) == []
+
+
+def test_delta_above_every_probability_names_the_highest_one() -> None:
+    highest = float(WORLD.profiles["poisson"].probability.max())
+    with pytest.raises(InputError, match=f"the highest probability there is, is {highest:.4g}: go below it"):
+        compare(WORLD, replace(QUESTION, profile="poisson", delta=highest))
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"rounds": 151}, "rounds"),
+        ({"rounds": 0}, "rounds"),
+        ({"share": 1.01}, "share"),
+        ({"targets": ()}, "targets"),
+        ({"targets": (10_000,)}, "targets"),
+        ({"profile": "mean"}, "profile"),
+        ({"rule": "best"}, "rule"),
+        ({"methods": ("magic",)}, "methods"),
+        ({"seeds": 0}, "seeds"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"epsilon_per_km": inf}, "epsilon_per_km"),
+    ],
+)
+def test_a_question_without_an_answer_is_refused(changed: dict[str, object], field: str) -> None:
+    with pytest.raises(InputError) as error:
+        compare(WORLD, replace(QUESTION, **changed))  # type: ignore[arg-type]
+    assert error.value.field == field
+
+
+# --- a world from anyone's traces --------------------------------------------------------------------------------
+
+
+def visits_at(longitude: float, latitude: float = 10.0) -> Visits:
+    city = synthetic_visits(np.random.default_rng(1), users=30, weeks=3, latitude=latitude, longitude=11.0)
+    east = (city.longitude - 11.0 + longitude + 180) % 360 - 180
+    return Visits(city.users, city.user, city.utc_s, city.offset_s, city.latitude, east)
+
+
+def test_a_grid_holds_nearly_all_visits_and_no_empty_cell() -> None:
+    visits = visits_at(11.0)
+    grid = lay_grid(visits)
+    cells = grid.locate(visits.latitude, visits.longitude)
+    assert 0.95 < np.mean(cells >= 0) < 1
+    assert set(cells[cells >= 0].tolist()) == set(range(len(grid)))
+
+
+def test_a_grid_may_lie_across_the_antimeridian() -> None:
+    assert abs(len(lay_grid(visits_at(180.0))) - len(lay_grid(visits_at(11.0)))) <= 3
+
+
+def test_a_visit_far_away_does_not_stretch_the_grid() -> None:
+    visits = visits_at(11.0)
+    latitude = visits.latitude.copy()
+    latitude[0] = -33.0
+    far = Visits(visits.users, visits.user, visits.utc_s, visits.offset_s, latitude, visits.longitude)
+    assert abs(len(lay_grid(far)) - len(lay_grid(visits))) <= 2
+
+
+def test_only_full_weeks_count_and_the_last_tenth_tests() -> None:
+    visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=21)
+    periods, split = cut_periods(visits)
+    assert (periods.start, len(periods)) == (date(2024, 1, 1), 21)
+    assert (len(split.train), len(split.test)) == (19, 2)
+    later, _ = cut_periods(visits, start=date(2024, 1, 3))
+    assert len(later) == 20
+    weekdays, _ = cut_periods(visits.where(visits.local_s >= 1_704_067_200 + 5 * 86_400), days=1, weekdays_only=True)
+    assert weekdays.start == date(2024, 1, 8)
+
+
+def test_periods_beyond_the_test_are_left_out() -> None:
+    visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=8)
+    periods, split = cut_periods(visits, train=3, test=2)
+    world = own_world("mine", "Mine", visits, lay_grid(visits), periods, split)
+    assert len(world.counts.periods) == 5
+    assert world.counts.left_out["outside of the periods"] > 0
+    assert world.visits_read == len(visits)

@@ -1,0 +1,137 @@
+"""One simulated campaign."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+
+import crowdveil as cv
+from crowdveil.arrays import IntArray
+from crowdveil.errors import InputError, NotPrivateError
+from crowdveil.paper.uploads import several_places, simulate_uploads
+from crowdveil.profile.place import NULL
+from crowdveil.simulate import simulation
+from crowdveil.simulate.simulation import METHODS, Crowd, Method, covered, simulate
+from tests.simulate.small import small_world
+
+WORLD = small_world()
+DENSE = (int(WORLD.densest[6]),)
+
+
+def places(seed: int = 1, delta: float = 0.7) -> IntArray:
+    return WORLD.places("recency", "target-aware", delta, DENSE, np.random.default_rng(seed))
+
+
+def crowd(**more: object) -> Crowd:
+    return Crowd(WORLD.area, DENSE, places(), log(4), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_selects_reporters_once_each_and_no_more_than_wanted(method: Method) -> None:
+    who = crowd()
+    outcome = simulate(who, method, 3)
+    assert len(np.unique(outcome.selected)) == len(outcome.selected) <= outcome.wanted == who.wanted
+    assert set(outcome.selected.tolist()) <= set(who.reporters.tolist())
+    assert outcome.reports == len(who.reporters)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_selection_and_another_seed_another(method: Method) -> None:
+    who = crowd(share_wanted=0.1)
+    first, again, other = (simulate(who, method, seed).selected.tolist() for seed in (3, 3, 4))
+    assert first == again
+    assert first != other
+
+
+def test_without_obfuscation_only_people_at_a_target_are_selected() -> None:
+    outcome = simulate(crowd(), "none", 1)
+    assert len(outcome.selected) > 0
+    assert (places()[outcome.selected] == DENSE[0]).all()
+
+
+def test_every_symbol_comes_from_a_certified_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a checker that refuses everything, no private method can draw at all; the others do not need to."""
+
+    def refuse(policy: cv.Policy) -> cv.Certificate:
+        return cv.certify(policy, epsilon_per_km=policy.epsilon_per_km / 2)
+
+    monkeypatch.setattr(simulation, "certify", refuse)
+    simulation._first_policy.cache_clear()
+    simulation._laplace_policy.cache_clear()
+    for method in METHODS:
+        if method in ("none", "random"):
+            simulate(crowd(), method, 1)
+        else:
+            with pytest.raises(NotPrivateError):
+                simulate(crowd(), method, 1)
+    simulation._first_policy.cache_clear()
+    simulation._laplace_policy.cache_clear()
+
+
+@pytest.mark.long
+def test_ours_finds_far_more_people_at_the_target_than_chance() -> None:
+    share = {
+        method: np.mean([np.isin(places()[simulate(crowd(), method, s).selected], DENSE).mean() for s in range(30)])
+        for method in ("crowdveil", "algorithm-2", "random")
+    }
+    assert share["crowdveil"] > 3 * share["random"]
+    assert share["crowdveil"] > share["algorithm-2"] - 0.1
+
+
+def test_coverage_is_the_mean_share_of_test_periods_at_a_target() -> None:
+    assert covered(np.array([0, 2]), np.array([0.5, 1.0, 0.0])) == 0.25
+    assert covered(np.array([], dtype=np.int64), np.array([0.5])) == 0.0
+
+
+def test_nobody_to_report_is_said_so() -> None:
+    empty = Crowd(WORLD.area, DENSE, np.full(5, NULL), log(4))
+    with pytest.raises(InputError, match="nobody has a frequent place"):
+        simulate(empty, "crowdveil", 1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_single_reporter_is_a_campaign_too(method: Method) -> None:
+    alone = Crowd(WORLD.area, DENSE, np.array([NULL, DENSE[0], NULL]), log(4))
+    outcome = simulate(alone, method, 1)
+    assert set(outcome.selected.tolist()) <= {1}
+
+
+def test_several_places_are_different_frequent_ones() -> None:
+    profile = WORLD.profiles["poisson"]
+    columns = several_places(profile, 0.5, "target-aware", DENSE, 3, np.random.default_rng(1))
+    frequent = profile.frequent(0.5)
+    allowed = set(zip(profile.user[frequent].tolist(), profile.cell[frequent].tolist(), strict=True))
+    for user, row in enumerate(columns.tolist()):
+        real = [cell for cell in row if cell != NULL]
+        assert len(set(real)) == len(real)
+        assert all((user, cell) in allowed for cell in real)
+        assert row[len(real) :] == [NULL] * (len(row) - len(real))
+        assert len(real) == min(3, sum(1 for who, _ in allowed if who == user))
+
+
+def test_several_uploads_split_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of m reports is drawn at ε/m, so all of them together lose no more than one at ε."""
+    seen = []
+    real = cv.draw_many
+
+    def watch(policy: cv.Policy, *rest: object) -> IntArray:
+        seen.append(policy.epsilon_per_km)
+        return real(policy, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(simulation, "draw_many", watch)
+    outcome = simulate_uploads(
+        WORLD.area,
+        WORLD.profiles["poisson"],
+        np.random.default_rng(1),
+        1,
+        targets=DENSE,
+        rule="random",
+        delta=0.5,
+        epsilon_per_km=log(4),
+        rounds=3,
+        uploads=2,
+    )
+    assert seen == [log(4) / 2] * 3
+    assert len(outcome.selected) == outcome.wanted
