@@ -21,7 +21,7 @@ import uvloop
 
 END = b"\r\n\r\n"
 LENGTH = b"content-length: "
-NOTHING = b"GET /v1/nothing HTTP/1.1\r\nhost: localhost\r\n\r\n"
+PING = b"GET /v1/ping HTTP/1.1\r\nhost: localhost\r\n\r\n"
 JSON_OF_LENGTH = b"\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: "
 SECRET = b"device-%08d"
 """Of the device of a number."""
@@ -140,7 +140,7 @@ class Block:
 def requests_of(asked: dict[str, Any]) -> Iterator[bytes]:
     """The requests of a block: the empty endpoint for ever, or a seat or one report for each device of a range."""
     if asked["kind"] == "nothing":
-        return (NOTHING for _ in count())
+        return (PING for _ in count())
     devices = range(asked["first"], asked["first"] + asked["count"])
     if asked["kind"] == "seats":
         seat = seat_template(asked["campaign"])

@@ -18,8 +18,18 @@ from benchmarks.line import Line
 from benchmarks.peers.environment import AbsentError, ask
 from crowdveil import Grid
 from crowdveil.area.plane import ECCENTRICITY_SQUARED, SEMI_MAJOR_M
-from crowdveil.batch import LAYOUT, Choice, Found, Job, Span, find_inputs, open_engine, run, save_fixes
-from crowdveil.traces import City, Habits
+from crowdveil.batch import (
+    COLUMN_NAMES,
+    BatchResult,
+    Job,
+    PeriodRange,
+    ProfileSettings,
+    find_inputs,
+    open_engine,
+    run,
+    save_fixes,
+)
+from crowdveil.traces import Habits, SyntheticCity
 
 WEEKS, TRAIN = 45, 40
 USERS, SLOW_USERS = 40_000, 400
@@ -38,7 +48,7 @@ def profiling() -> Iterator[Line]:
     with TemporaryDirectory() as name:
         folder = Path(name)
         fixes = folder / "fixes.parquet"
-        rows = save_fixes(City(7, USERS, Habits(WEEKS)), fixes)
+        rows = save_fixes(SyntheticCity(7, USERS, Habits(WEEKS)), fixes)
         mine, theirs, in_polars = ([] for _ in range(3))
         for number in range(RUNS):  # in turns: what else the machine does hits all of them
             theirs.append(_seconds(by_hand, fixes, folder / f"hand-{number}"))
@@ -72,9 +82,9 @@ def profiling() -> Iterator[Line]:
         yield _beside_skmob(folder, rows / timing.median)
 
 
-def _seconds(way: Callable[[Path, Path], object], fixes: Path, out: Path) -> float:
+def _seconds(algorithm: Callable[[Path, Path], object], fixes: Path, out: Path) -> float:
     start = time.perf_counter()
-    way(fixes, out)
+    algorithm(fixes, out)
     return time.perf_counter() - start
 
 
@@ -95,10 +105,16 @@ def _equal(*found: tuple[int, int, int, float]) -> bool:
 # --- the ways --------------------------------------------------------------------------------------------------
 
 
-def ours(fixes: Path, out: Path) -> Found:
+def ours(fixes: Path, out: Path) -> BatchResult:
     """`crowdveil profile`, without its command line."""
     out.mkdir()
-    job = Job(find_inputs([str(fixes)], LAYOUT), LAYOUT, grid(), Span(start=MONDAY, count=WEEKS, train=TRAIN), Choice())
+    job = Job(
+        find_inputs([str(fixes)], COLUMN_NAMES),
+        COLUMN_NAMES,
+        grid(),
+        PeriodRange(start=MONDAY, count=WEEKS, train=TRAIN),
+        ProfileSettings(),
+    )
     engine = open_engine("duckdb", spill=out / ".spill")
     try:
         return run(job, engine, out, lambda _step, _share: None)
@@ -228,7 +244,7 @@ def _plane() -> dict[str, float]:
 
 def _beside_skmob(folder: Path, fixes_per_s: float) -> Line:
     what = "profile, fixes a second: scikit-mobility"
-    (few,) = City(7, SLOW_USERS, Habits(WEEKS))
+    (few,) = SyntheticCity(7, SLOW_USERS, Habits(WEEKS))
     try:
         found = ask(
             "skmob", user=few.user, time=few.utc_s + few.offset_s, latitude=few.latitude, longitude=few.longitude,

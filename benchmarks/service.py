@@ -30,7 +30,7 @@ from benchmarks.line import Line
 from benchmarks.load import SECRET
 from crowdveil.server.scheduler import step
 from crowdveil.store import (
-    Request,
+    SeatClaim,
     Store,
     create_campaign,
     enrol_many,
@@ -39,7 +39,7 @@ from crowdveil.store import (
     rounds_of,
     set_state,
 )
-from crowdveil.wire import PROTOCOL, NewCampaign
+from crowdveil.wire import PROTOCOL, CampaignPlan
 
 DEVICES = 64
 CYCLES, CYCLE_S = 20, 0.6
@@ -155,7 +155,7 @@ def databases() -> Iterator[dict[str, str]]:
 def prepare(url: str) -> None:
     """A campaign of two rounds of a million seats, the first one open."""
     case = city(20, 4)
-    plan = NewCampaign(
+    plan = CampaignPlan(
         protocol=PROTOCOL,
         name="A large one",
         offer="A coffee",
@@ -248,7 +248,7 @@ def memory(kind: str, url: str, server: Server, load: Load, first: int, reports:
     with open_store(url) as store:
         for start in range(first, first + reports, 10_000):
             devices = range(start, min(start + 10_000, first + reports))
-            enrol_many(store, [Request(CAMPAIGN, sha256(SECRET % one).hexdigest()) for one in devices])
+            enrol_many(store, [SeatClaim(CAMPAIGN, sha256(SECRET % one).hexdigest()) for one in devices])
     marks = sorted({max(1, round(reports * share)) for share in (0.05, 0.25, 0.5, 1.0)})
     held: dict[int, float] = {}
     began, sent = time.perf_counter(), 0

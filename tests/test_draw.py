@@ -77,7 +77,7 @@ def test_all_pairs_of_tapes_give_each_refined_symbol_exactly_its_weight(cell: in
     ways = policy.completion.weights[policy.completion.row[cell]].tolist()
     assert [drawn[symbol] for symbol in range(policy.symbol_count)] == [
         hit * 64,
-        *(other * way for way in ways),
+        *(other * algorithm for algorithm in ways),
     ]
 
 

@@ -44,11 +44,11 @@ class NotPrivateError(CrowdveilError):
     """A draw from a policy without a valid certificate was refused."""
 
 
-class Refusal(CrowdveilError):  # noqa: N818 (a decision, not a mishap)
+class CampaignRefused(CrowdveilError):
     """A campaign was declined, by the device's own caps, its user, or the server."""
 
 
-class NoAnswerError(CrowdveilError):
+class ServerUnreachable(CrowdveilError):
     """No answer came, or none that can be understood; what was drawn is kept and will be sent again unchanged."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Context, Decimal
 from math import exp
 
-LEAST_DIGITS, MOST_DIGITS = 9, 17
+MIN_DIGITS, MAX_DIGITS = 9, 17
 """Digits of a printed ε; 17 tell any two doubles apart."""
 
 
@@ -18,14 +18,14 @@ def exact(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-def rounded_up(number: float, digits: int = LEAST_DIGITS) -> str:
+def rounded_up(number: float, digits: int = MIN_DIGITS) -> str:
     """Text of so many digits that is never below the number."""
     return _plain(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(exact(number)))
 
 
 def rounded_up_below(number: float, limit: float) -> str:
     """Like `rounded_up`; with more digits where fewer would pass a limit that the number itself keeps to."""
-    for digits in range(LEAST_DIGITS, MOST_DIGITS):
+    for digits in range(MIN_DIGITS, MAX_DIGITS):
         text = rounded_up(number, digits)
         if limit < number or float(text) <= limit:
             return text

@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.batch import (
     PART_BYTES,
-    Choice,
+    BatchResult,
+    ColumnNames,
     Engine,
-    Found,
     Job,
-    Layout,
-    Span,
+    PeriodRange,
+    ProfileSettings,
     find_inputs,
     open_engine,
     run,
@@ -50,7 +50,7 @@ Row = tuple[Any, ...]
 class Batch(NamedTuple):
     """What a batch wrote, in order."""
 
-    found: Found
+    found: BatchResult
     visits: list[Row]
     profile: list[Row]
     places: list[Row]
@@ -69,17 +69,19 @@ def batch(
     area: Area,
     out: Path,
     *,
-    layout: Layout | None = None,
-    span: Span | None = None,
-    choice: Choice | None = None,
+    column_names: ColumnNames | None = None,
+    period_range: PeriodRange | None = None,
+    profile_settings: ProfileSettings | None = None,
     part_bytes: int = PART_BYTES,
     engine: Engine | None = None,
 ) -> Batch:
     """Run one into `out`, on a DuckDB of its own unless an engine is given."""
     patterns = [traces] if isinstance(traces, str | Path) else list(traces)
-    layout = layout or Layout()
-    inputs = find_inputs([str(one) for one in patterns], layout, out)
-    job = Job(inputs, layout, area, span or Span(), choice or Choice(), part_bytes)
+    column_names = column_names or ColumnNames()
+    inputs = find_inputs([str(one) for one in patterns], column_names, out)
+    job = Job(
+        inputs, column_names, area, period_range or PeriodRange(), profile_settings or ProfileSettings(), part_bytes
+    )
     opened = engine or open_engine("duckdb", threads=2)
     out.mkdir(exist_ok=True)
     try:
@@ -96,9 +98,9 @@ def batch(
     )
 
 
-def read(path: Path, layout: Layout) -> Visits:
+def read(path: Path, column_names: ColumnNames) -> Visits:
     """The same file by the reader of traces."""
-    return read_table(path, **asdict(layout))
+    return read_table(path, **asdict(column_names))
 
 
 def counted(visits: Visits, area: Area, periods: Periods) -> tuple[Counts, list[Row], dict[str, int]]:
@@ -110,12 +112,12 @@ def counted(visits: Visits, area: Area, periods: Periods) -> tuple[Counts, list[
     return counts, rows, {reason: number for reason, number in lost.items() if number}
 
 
-def profiled(counts: Counts, train: range, choice: Choice) -> Profile:
+def profiled(counts: Counts, train: range, profile_settings: ProfileSettings) -> Profile:
     """The profile that the in-process code makes."""
-    if choice.method == "recency":
-        assert choice.half_life_periods is not None
-        return recency(counts, train, choice.half_life_periods)
-    return {"frequency": frequency, "poisson": poisson}[choice.method](counts, train)
+    if profile_settings.method == "recency":
+        assert profile_settings.half_life_periods is not None
+        return recency(counts, train, profile_settings.half_life_periods)
+    return {"frequency": frequency, "poisson": poisson}[profile_settings.method](counts, train)
 
 
 def same(
@@ -123,29 +125,37 @@ def same(
     area: Area,
     out: Path,
     *,
-    layout: Layout | None = None,
-    span: Span | None = None,
-    choice: Choice | None = None,
+    column_names: ColumnNames | None = None,
+    period_range: PeriodRange | None = None,
+    profile_settings: ProfileSettings | None = None,
     visits: Visits | None = None,
     engine: Engine | None = None,
 ) -> Batch:
     """Run a batch, and assert that it is what reading, counting and profiling in memory give, step by step."""
-    layout, choice = layout or Layout(), choice or Choice()
-    done = batch(path, area, out, layout=layout, span=span, choice=choice, engine=engine)
+    column_names, profile_settings = column_names or ColumnNames(), profile_settings or ProfileSettings()
+    done = batch(
+        path,
+        area,
+        out,
+        column_names=column_names,
+        period_range=period_range,
+        profile_settings=profile_settings,
+        engine=engine,
+    )
     if visits is None:
-        visits = read(path, layout)
+        visits = read(path, column_names)
     counts, rows, lost = counted(visits, area, done.found.periods)
     assert done.visits == rows
     assert done.left_out == lost
     assert done.found.rows == counts.visits.sum()
     assert done.found.users == len(visits.users)
-    profile = profiled(counts, done.found.train, choice)
+    profile = profiled(counts, done.found.train, profile_settings)
     columns = (profile.user.tolist(), profile.cell.tolist(), profile.probability.tolist())
     expected = sorted((visits.users[user], cell, p) for user, cell, p in zip(*columns, strict=True))
     assert [row[:2] for row in done.profile] == [row[:2] for row in expected]
     assert max((abs(row[4] - one[2]) for row, one in zip(done.profile, expected, strict=True)), default=0) <= 1e-12
     assert sum(row[2] for row in done.profile) == counts.during(done.found.train).visits.sum()
-    chosen = {name: _place(profile.of(user), name, choice) for user, name in enumerate(visits.users)}
+    chosen = {name: _place(profile.of(user), name, profile_settings) for user, name in enumerate(visits.users)}
     assert done.places == sorted((name, None if cell == NULL else cell) for name, cell in chosen.items())
     reporters_at = np.zeros(len(area), dtype=np.int64)
     np.add.at(reporters_at, [cell for cell in chosen.values() if cell != NULL], 1)
@@ -154,10 +164,12 @@ def same(
     return done
 
 
-def _place(profile: dict[int, float], user: str, choice: Choice) -> int:
-    drawn = ticket(choice.seed, user)
-    targets = list(choice.targets) or None
-    return choose_place(profile, choice.delta, choice.rule, targets, random_below=lambda places: drawn % places)
+def _place(profile: dict[int, float], user: str, profile_settings: ProfileSettings) -> int:
+    drawn = ticket(profile_settings.seed, user)
+    targets = list(profile_settings.targets) or None
+    return choose_place(
+        profile, profile_settings.delta, profile_settings.rule, targets, random_below=lambda places: drawn % places
+    )
 
 
 def write_csv(

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
-from crowdveil.batch import LAYOUT, Choice, Engine, Layout, Span, open_engine, save_fixes
+from crowdveil.batch import COLUMN_NAMES, ColumnNames, Engine, PeriodRange, ProfileSettings, open_engine, save_fixes
 from crowdveil.traces import synthetic_visits
 from tests.batch.batches import (
     HEXAGONS,
@@ -62,22 +62,36 @@ def test_days_begin_at_the_zones_own_midnight(tmp_path: Path, duck: Engine, zone
     times = moments(zone)
     texts = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%dT%H:%M:%S") for s in times]
     path = write_csv(tmp_path / "t.csv", [("a", text, 48.15, 11.55) for text in texts])
-    layout = Layout(zone=zone, clock=clock)
-    span = Span(days=1, start=date(2011, 1, 3), count=500, weekdays_only=zone == "Pacific/Apia")
-    same(path, SQUARES, tmp_path / "out", layout=layout, span=span, engine=duck)
+    column_names = ColumnNames(zone=zone, clock=clock)
+    period_range = PeriodRange(days=1, start=date(2011, 1, 3), count=500, weekdays_only=zone == "Pacific/Apia")
+    same(path, SQUARES, tmp_path / "out", column_names=column_names, period_range=period_range, engine=duck)
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 def test_odd_rows_are_judged_as_the_readers_judge_them(tmp_path: Path, duck: Engine, zone: str | None) -> None:
     path = write_csv(tmp_path / "t.csv", odd_rows())
-    done = same(path, SQUARES, tmp_path / "out", layout=Layout(zone=zone), span=Span(days=1), engine=duck)
+    done = same(
+        path,
+        SQUARES,
+        tmp_path / "out",
+        column_names=ColumnNames(zone=zone),
+        period_range=PeriodRange(days=1),
+        engine=duck,
+    )
     assert len(done.left_out) > 7
     text = {
         name: [None if v is None else str(v) for v in column]
         for name, column in zip(("user", "time", "latitude", "longitude"), zip(*odd_rows(), strict=True), strict=True)
     }
     packed = write_parquet(tmp_path / "t.parquet", **text)
-    again = same(packed, SQUARES, tmp_path / "out2", layout=Layout(zone=zone), span=Span(days=1), engine=duck)
+    again = same(
+        packed,
+        SQUARES,
+        tmp_path / "out2",
+        column_names=ColumnNames(zone=zone),
+        period_range=PeriodRange(days=1),
+        engine=duck,
+    )
     assert (again.visits, again.left_out) == (done.visits, done.left_out)
 
 
@@ -102,7 +116,14 @@ def test_offsets_of_a_column_are_judged_too(tmp_path: Path, duck: Engine) -> Non
         (str(n), NOON + hour * 3600, 48.15, 11.55, offset) for n, offset in enumerate(offsets) for hour in range(24)
     ]
     path = write_csv(tmp_path / "t.csv", rows, ("user", "time", "latitude", "longitude", "offset"))
-    same(path, SQUARES, tmp_path / "out", layout=Layout(offset_minutes="offset"), span=Span(days=1), engine=duck)
+    same(
+        path,
+        SQUARES,
+        tmp_path / "out",
+        column_names=ColumnNames(offset_minutes="offset"),
+        period_range=PeriodRange(days=1),
+        engine=duck,
+    )
 
 
 MICROSECONDS = [NOON * 10**6, NOON * 10**6 + 999_999, -1, -(10**15), 4_102_444_800 * 10**6, 4_102_444_799_999_999, None]
@@ -128,8 +149,8 @@ MICROSECONDS = [NOON * 10**6, NOON * 10**6 + 999_999, -1, -(10**15), 4_102_444_8
 )
 def test_times_of_every_type_mean_the_same(tmp_path: Path, duck: Engine, kind: Any, times: list[Any]) -> None:
     path = write_parquet(tmp_path / "t.parquet", time=pa.array(times, kind), user=[str(n) for n in range(len(times))])
-    layout = Layout(zone="Asia/Kathmandu", clock="local")
-    same(path, SQUARES, tmp_path / "out", layout=layout, span=Span(days=1), engine=duck)
+    column_names = ColumnNames(zone="Asia/Kathmandu", clock="local")
+    same(path, SQUARES, tmp_path / "out", column_names=column_names, period_range=PeriodRange(days=1), engine=duck)
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.int64(), pa.large_string(), pa.string()], ids=str)
@@ -139,22 +160,27 @@ def test_users_are_text_or_whole_numbers(tmp_path: Path, duck: Engine, kind: Any
 
 
 CHOICES = [
-    Choice("frequency", delta=0.2, seed=3),
-    Choice("poisson", delta=0.3),
-    Choice("recency", 2.5, delta=0.3, seed=-7),
-    Choice("recency", float("inf"), delta=0.1, rule="target-aware", targets=(3, 4, 9)),
-    Choice("poisson", delta=0.1, rule="target-aware", targets=tuple(range(4))),
+    ProfileSettings("frequency", delta=0.2, seed=3),
+    ProfileSettings("poisson", delta=0.3),
+    ProfileSettings("recency", 2.5, delta=0.3, seed=-7),
+    ProfileSettings("recency", float("inf"), delta=0.1, rule="target-aware", targets=(3, 4, 9)),
+    ProfileSettings("poisson", delta=0.1, rule="target-aware", targets=tuple(range(4))),
 ]
 
 
-@pytest.mark.parametrize("choice", CHOICES, ids=lambda choice: f"{choice.method}, {choice.rule}")
+@pytest.mark.parametrize(
+    "profile_settings", CHOICES, ids=lambda profile_settings: f"{profile_settings.method}, {profile_settings.rule}"
+)
 @pytest.mark.parametrize("name", ["some", "hexagons"])
-def test_profiles_and_places_are_those_of_the_formulas(tmp_path: Path, duck: Engine, choice: Choice, name: str) -> None:
+def test_profiles_and_places_are_those_of_the_formulas(
+    tmp_path: Path, duck: Engine, profile_settings: ProfileSettings, name: str
+) -> None:
     visits = synthetic_visits(np.random.default_rng(4), users=60, weeks=8, latitude=48.14, longitude=11.57)
     save_fixes([visits], tmp_path / "t.parquet")
-    if max(choice.targets, default=0) < len(AREAS[name]):
+    if max(profile_settings.targets, default=0) < len(AREAS[name]):
         same(
-            tmp_path / "t.parquet", AREAS[name], tmp_path / "out", layout=LAYOUT, span=Span(train=6), choice=choice,
+            tmp_path / "t.parquet", AREAS[name], tmp_path / "out", column_names=COLUMN_NAMES,
+            period_range=PeriodRange(train=6), profile_settings=profile_settings,
             visits=visits, engine=duck,
         )  # fmt: skip
 
@@ -187,26 +213,26 @@ def told(day: int, second: int, form: str) -> str:
     weekdays_only=st.booleans(),
     start=st.sampled_from([None, date(2024, 7, 4), date(2024, 7, 12)]),
     count=st.sampled_from([None, 1, 4]),
-    choice=st.sampled_from(CHOICES[:3]),
+    profile_settings=st.sampled_from(CHOICES[:3]),
 )
 def test_any_small_trace_in_mixed_forms_of_time(
     fixes: list[Any], area: str, zone: str | None, days: int, weekdays_only: bool, start: date | None,
-    count: int | None, choice: Choice,
+    count: int | None, profile_settings: ProfileSettings,
 ) -> None:  # fmt: skip
     rows = [(user, told(day, second, form), lat, lon) for user, day, second, lat, lon, form in fixes]
     rows += sure(AREAS[area])
     with tempfile.TemporaryDirectory() as folder:
         path = write_csv(Path(folder) / "t.csv", rows)
-        span = Span(days, weekdays_only, start, count)
+        period_range = PeriodRange(days, weekdays_only, start, count)
         engine = open_engine("duckdb", threads=1)
         try:
             same(
                 path,
                 AREAS[area],
                 Path(folder) / "out",
-                layout=Layout(zone=zone),
-                span=span,
-                choice=choice,
+                column_names=ColumnNames(zone=zone),
+                period_range=period_range,
+                profile_settings=profile_settings,
                 engine=engine,
             )
         finally:
@@ -236,10 +262,17 @@ def test_new_york(tmp_path: Path, duck: Engine, kind: str) -> None:
             generator.uniform(box[0], box[2], 80), generator.uniform(box[1], box[3], 80), reach_km=2
         )
     save_fixes([visits], tmp_path / "t.parquet")
-    span = Span(7, start=date(2012, 4, 3), count=45, train=40) if kind == "squares" else Span(1, weekdays_only=True)
-    choice = Choice("recency", 4) if kind == "squares" else Choice("poisson", delta=0.05, seed=2)
+    period_range = (
+        PeriodRange(7, start=date(2012, 4, 3), count=45, train=40)
+        if kind == "squares"
+        else PeriodRange(1, weekdays_only=True)
+    )
+    profile_settings = (
+        ProfileSettings("recency", 4) if kind == "squares" else ProfileSettings("poisson", delta=0.05, seed=2)
+    )
     done = same(
-        tmp_path / "t.parquet", area, tmp_path / "out", layout=LAYOUT, span=span, choice=choice,
+        tmp_path / "t.parquet", area, tmp_path / "out", column_names=COLUMN_NAMES,
+        period_range=period_range, profile_settings=profile_settings,
         visits=replace(visits, dropped={}), engine=duck,
     )  # fmt: skip
     assert done.found.users == 1083

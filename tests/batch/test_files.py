@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from crowdveil.area import Points
-from crowdveil.batch import Engine, Layout, find_inputs
+from crowdveil.batch import ColumnNames, Engine, find_inputs
 from crowdveil.batch.headings import Heading
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 from tests.batch.batches import NOON, SQUARES, batch, same, write_csv, write_parquet
@@ -84,7 +84,7 @@ def test_uuids_are_names_and_the_largest_numbers_are_no_times(tmp_path: Path, du
     assert (found.found.users, found.left_out) == (1, {"unreadable time": 1})
     binary = write_parquet(tmp_path / "b.parquet", user=names.storage, time=times, **place)
     with pytest.raises(FileFormatError, match=r"its column 'user' is of type .*; should be text or whole numbers"):
-        find_inputs([str(binary)], Layout())
+        find_inputs([str(binary)], ColumnNames())
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, duck: Engine, files: dict[
 def test_a_column_of_the_wrong_type_is_named(tmp_path: Path, columns: dict[str, Any], said: str) -> None:
     path = write_parquet(tmp_path / "t.parquet", **columns)
     with pytest.raises(FileFormatError) as caught:
-        find_inputs([str(path)], Layout())
+        find_inputs([str(path)], ColumnNames())
     assert str(caught.value).startswith(f"{path}: {said}")
 
 
@@ -154,12 +154,12 @@ def test_files_of_different_types_or_kinds_are_refused(tmp_path: Path) -> None:
     write_parquet(tmp_path / "1.parquet")
     write_parquet(tmp_path / "2.parquet", time=["2024-07-04"])
     with pytest.raises(FileFormatError, match=r"2\.parquet: its column 'time' is of type string, that of .*1\.parquet"):
-        find_inputs([str(tmp_path)], Layout())
+        find_inputs([str(tmp_path)], ColumnNames())
     written(tmp_path / "3.csv", HEAD + ROW)
     with pytest.raises(FileFormatError, match=r"3\.csv: is no Parquet, others are"):
-        find_inputs([f"{tmp_path}/[13].*"], Layout())
+        find_inputs([f"{tmp_path}/[13].*"], ColumnNames())
     with pytest.raises(FileFormatError, match="has no column 'lat'; its columns are: user, time, latitude, longitude"):
-        find_inputs([f"{tmp_path}/1.parquet"], Layout(latitude="lat"))
+        find_inputs([f"{tmp_path}/1.parquet"], ColumnNames(latitude="lat"))
 
 
 @pytest.mark.parametrize("place", [0.2, 0.5, 0.7])
@@ -193,23 +193,23 @@ def test_an_area_without_degrees_is_refused(tmp_path: Path, duck: Engine) -> Non
 
 
 def test_addresses_are_one_part_and_those_of_this_machine_are_files(tmp_path: Path) -> None:
-    stored = find_inputs(["hdfs://store/1.parquet", "hdfs://store/2.parquet"], Layout())
+    stored = find_inputs(["hdfs://store/1.parquet", "hdfs://store/2.parquet"], ColumnNames())
     assert stored.parts(1) == [("hdfs://store/1.parquet", "hdfs://store/2.parquet")]
     path = write_parquet(tmp_path / "1.parquet")
-    assert find_inputs([f"file://{tmp_path}/*.parquet"], Layout()).paths == (str(path),)
+    assert find_inputs([f"file://{tmp_path}/*.parquet"], ColumnNames()).paths == (str(path),)
     with pytest.raises(InputError, match="should have three slashes, such as file:///data"):
-        find_inputs(["file://1.parquet"], Layout())
+        find_inputs(["file://1.parquet"], ColumnNames())
     with pytest.raises(InputError, match="addresses should be of Parquet; fetch CSV first"):
-        find_inputs(["s3://store/1.tsv.gz"], Layout())
+        find_inputs(["s3://store/1.tsv.gz"], ColumnNames())
 
 
 def test_every_pattern_has_to_match(tmp_path: Path) -> None:
     write_parquet(tmp_path / "1.parquet")
     with pytest.raises(FileFormatError, match=r"^\S+/\*\.csv: no file matches"):
-        find_inputs([str(tmp_path), f"{tmp_path}/*.csv"], Layout())
+        find_inputs([str(tmp_path), f"{tmp_path}/*.csv"], ColumnNames())
     for empty in ("", " "):
         with pytest.raises(InputError, match=r"traces = .*: should name a file, a folder or a pattern"):
-            find_inputs([empty], Layout())
+            find_inputs([empty], ColumnNames())
 
 
 @pytest.mark.parametrize("out", ["", "profiled"])
@@ -217,17 +217,17 @@ def test_results_below_the_traces_are_not_taken_for_traces(tmp_path: Path, duck:
     write_parquet(tmp_path / "visits.parquet")
     for pattern in (tmp_path, f"{tmp_path}/**/*"):
         batch(pattern, SQUARES, tmp_path / out, engine=duck)
-        assert find_inputs([str(pattern)], Layout(), tmp_path / out).paths == (str(tmp_path / "visits.parquet"),)
-    assert len(find_inputs([str(tmp_path / out / "prior.csv")], Layout(*PRIOR), tmp_path / out).paths) == 1
+        assert find_inputs([str(pattern)], ColumnNames(), tmp_path / out).paths == (str(tmp_path / "visits.parquet"),)
+    assert len(find_inputs([str(tmp_path / out / "prior.csv")], ColumnNames(*PRIOR), tmp_path / out).paths) == 1
 
 
 def test_a_column_that_engines_add_is_not_read(tmp_path: Path) -> None:
     path = write_parquet(tmp_path / "1.parquet", _broken_row=["x"])
     with pytest.raises(FileFormatError, match="its column '_broken_row' has a meaning of its own here; rename it"):
-        find_inputs([str(path)], Layout())
+        find_inputs([str(path)], ColumnNames())
 
 
 def test_columns_that_are_not_read_have_names_of_no_column_that_is() -> None:
-    layout = Layout(user="Unused1")
-    names = Heading(",", ("", "Unused1", "time", "latitude", "longitude", "")).for_engine(layout)
+    column_names = ColumnNames(user="Unused1")
+    names = Heading(",", ("", "Unused1", "time", "latitude", "longitude", "")).for_engine(column_names)
     assert names == ("unused_0", "Unused1", "time", "latitude", "longitude", "unused_5")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil.batch import LAYOUT, Choice, Engine, EngineError, Span, find_inputs, save_fixes
+from crowdveil.batch import COLUMN_NAMES, Engine, EngineError, PeriodRange, ProfileSettings, find_inputs, save_fixes
 from crowdveil.batch.job import MADE_FROM, Job, run
 from crowdveil.errors import InputError
 from crowdveil.traces import synthetic_visits
@@ -60,10 +60,10 @@ def told(done: Batch) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("steps", [0, 3, 4, 5, 6])
 def test_wherever_it_dies_a_rerun_gives_the_same(tmp_path: Path, files: Path, duck: Engine, steps: int) -> None:
-    whole = batch(files, SQUARES, tmp_path / "whole", layout=LAYOUT, engine=duck)
+    whole = batch(files, SQUARES, tmp_path / "whole", column_names=COLUMN_NAMES, engine=duck)
     with pytest.raises(EngineError, match="the plug was pulled; the same command goes on from where it stopped"):
-        batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, part_bytes=1, engine=Mortal(duck, steps))
-    again = batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, part_bytes=1, engine=duck)
+        batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, part_bytes=1, engine=Mortal(duck, steps))
+    again = batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, part_bytes=1, engine=duck)
     assert told(again) == told(whole)
     kept = [f"part {n + 1} of 4" for n in range(min(steps, 4))] if steps < 5 else ["visits", "profile"][: steps - 4]
     assert list(again.found.kept_steps) == kept
@@ -73,72 +73,88 @@ def test_wherever_it_dies_a_rerun_gives_the_same(tmp_path: Path, files: Path, du
 
 def test_parts_of_another_size_are_not_taken_for_these(tmp_path: Path, files: Path, duck: Engine) -> None:
     with pytest.raises(EngineError):
-        batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, part_bytes=1, engine=Mortal(duck, 2))
-    again = batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
-    assert told(again) == told(batch(files, SQUARES, tmp_path / "whole", layout=LAYOUT, engine=duck))
+        batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, part_bytes=1, engine=Mortal(duck, 2))
+    again = batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
+    assert told(again) == told(batch(files, SQUARES, tmp_path / "whole", column_names=COLUMN_NAMES, engine=duck))
     assert again.found.kept_steps == ()
 
 
 def test_other_settings_of_profile_and_places_keep_the_visits(tmp_path: Path, files: Path, duck: Engine) -> None:
-    first = batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
-    changes: list[tuple[Choice, Span, tuple[str, ...]]] = [
-        (Choice(), Span(), ("visits", "profile", "places")),
-        (Choice(delta=0.3), Span(), ("visits", "profile")),
-        (Choice(delta=0.3, seed=1), Span(), ("visits", "profile")),
-        (Choice("frequency"), Span(), ("visits",)),
-        (Choice("frequency"), Span(train=3), ("visits",)),
-        (Choice(), Span(), ("visits",)),
+    first = batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
+    changes: list[tuple[ProfileSettings, PeriodRange, tuple[str, ...]]] = [
+        (ProfileSettings(), PeriodRange(), ("visits", "profile", "places")),
+        (ProfileSettings(delta=0.3), PeriodRange(), ("visits", "profile")),
+        (ProfileSettings(delta=0.3, seed=1), PeriodRange(), ("visits", "profile")),
+        (ProfileSettings("frequency"), PeriodRange(), ("visits",)),
+        (ProfileSettings("frequency"), PeriodRange(train=3), ("visits",)),
+        (ProfileSettings(), PeriodRange(), ("visits",)),
     ]
-    for number, (choice, span, kept) in enumerate(changes):
-        again = batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, span=span, choice=choice, engine=duck)
+    for number, (profile_settings, period_range, kept) in enumerate(changes):
+        again = batch(
+            files,
+            SQUARES,
+            tmp_path / "out",
+            column_names=COLUMN_NAMES,
+            period_range=period_range,
+            profile_settings=profile_settings,
+            engine=duck,
+        )
         assert again.found.kept_steps == kept, number
-        anew = batch(files, SQUARES, tmp_path / f"{number}", layout=LAYOUT, span=span, choice=choice, engine=duck)
+        anew = batch(
+            files,
+            SQUARES,
+            tmp_path / f"{number}",
+            column_names=COLUMN_NAMES,
+            period_range=period_range,
+            profile_settings=profile_settings,
+            engine=duck,
+        )
         assert told(again) == told(anew)
     assert told(again) == told(first)
 
 
 def test_visits_of_something_else_are_refused_and_stay(tmp_path: Path, files: Path, duck: Engine) -> None:
-    batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
+    batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
     before = (tmp_path / "out" / "visits" / MADE_FROM).read_text()
     changed: list[dict[str, Any]] = [
         {"area": SOME_SQUARES},
-        {"layout": replace(LAYOUT, offset_minutes=None)},
-        {"span": Span(days=1)},
+        {"column_names": replace(COLUMN_NAMES, offset_minutes=None)},
+        {"period_range": PeriodRange(days=1)},
         {"traces": files / "1.parquet"},
     ]
     for change in changed:
-        asked = {"traces": files, "area": SQUARES, "layout": LAYOUT, **change}
+        asked = {"traces": files, "area": SQUARES, "column_names": COLUMN_NAMES, **change}
         with pytest.raises(InputError, match=r"out = .*holds visits of other files or settings; choose another folder"):
             batch(asked.pop("traces"), asked.pop("area"), tmp_path / "out", engine=duck, **asked)
     os.utime(files / "0.parquet", (1, 1))
     with pytest.raises(InputError, match="other files"):
-        batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
+        batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
     assert (tmp_path / "out" / "visits" / MADE_FROM).read_text() == before
 
 
 def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path, files: Path, duck: Engine) -> None:
     def meddle(step: str, share: float) -> None:
         with pytest.raises(InputError, match=r"out = .*: another run is writing there; wait until it is done"):
-            batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
+            batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
         told_of.append(step)
 
     told_of: list[str] = []
-    inputs = find_inputs([str(files)], LAYOUT)
+    inputs = find_inputs([str(files)], COLUMN_NAMES)
     (tmp_path / "out").mkdir()
-    run(Job(inputs, LAYOUT, SQUARES), duck, tmp_path / "out", meddle)
+    run(Job(inputs, COLUMN_NAMES, SQUARES), duck, tmp_path / "out", meddle)
     assert "counting visits" in told_of
-    batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
+    batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
 
 
 def test_once_a_file_is_replaced_the_others_need_not_be_counted_again(
     tmp_path: Path, files: Path, duck: Engine
 ) -> None:
     with pytest.raises(EngineError, match="3 of 4 parts are kept"):
-        batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, part_bytes=1, engine=Mortal(duck, 3))
+        batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, part_bytes=1, engine=Mortal(duck, 3))
     save_fixes([synthetic_visits(np.random.default_rng(9), **CITY)], files / "3.parquet")
-    done = batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, part_bytes=1, engine=duck)
+    done = batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, part_bytes=1, engine=duck)
     assert done.found.kept_steps == ("part 1 of 4", "part 2 of 4", "part 3 of 4")
-    assert told(done) == told(batch(files, SQUARES, tmp_path / "anew", layout=LAYOUT, engine=duck))
+    assert told(done) == told(batch(files, SQUARES, tmp_path / "anew", column_names=COLUMN_NAMES, engine=duck))
 
 
 @pytest.mark.parametrize("name", ["visits", "profile", "places"])
@@ -147,7 +163,7 @@ def test_a_folder_of_someone_elses_is_left_alone(tmp_path: Path, files: Path, du
     theirs.parent.mkdir(parents=True)
     theirs.write_text("years of work")
     with pytest.raises(InputError, match=rf"{name}'?: is in the way, and not of an earlier run; choose another folder"):
-        batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
+        batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
     assert theirs.read_text() == "years of work"
 
 
@@ -155,8 +171,15 @@ def test_a_run_that_finds_nothing_does_not_stand_in_the_way_of_the_next(
     tmp_path: Path, files: Path, duck: Engine
 ) -> None:
     with pytest.raises(InputError, match=r"no fix lies in the area and the periods \(outside of the periods: [\d,]+\)"):
-        batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, span=Span(start=LATER), engine=duck)
-    batch(files, SQUARES, tmp_path / "out", layout=LAYOUT, engine=duck)
+        batch(
+            files,
+            SQUARES,
+            tmp_path / "out",
+            column_names=COLUMN_NAMES,
+            period_range=PeriodRange(start=LATER),
+            engine=duck,
+        )
+    batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
 
 
 @pytest.mark.long

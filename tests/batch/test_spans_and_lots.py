@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.batch import Choice, Engine, Span
+from crowdveil.batch import Engine, PeriodRange, ProfileSettings
 from crowdveil.batch.graph import ticket
 from crowdveil.errors import InputError
 from crowdveil.profile import Periods
@@ -25,23 +25,23 @@ def test_periods_reach_from_the_first_visit_to_the_last(first: date, more: int, 
     ends = np.array([(day - date(1970, 1, 1)).days * 86_400 for day in (first, last)])
     if weekdays_only and (first.weekday() > 4 or last.weekday() > 4):
         return
-    span = Span(days, weekdays_only)
-    found = span.found(*span.counting().number(ends).tolist())
+    period_range = PeriodRange(days, weekdays_only)
+    found = period_range.found(*period_range.counting().number(ends).tolist())
     assert found.number(ends).tolist() == [0, len(found) - 1]
     assert found.start.weekday() == 0 if days == 7 else found.start == first
     assert found == Periods(found.start, len(found), days, weekdays_only)
 
 
 def test_a_start_or_a_number_that_is_given_stays() -> None:
-    assert Span(start=date(2024, 7, 4)).found(3, 9) == Periods(date(2024, 7, 4), 10)
-    assert Span(start=date(2024, 7, 4), count=5).found(3, 4) == Periods(date(2024, 7, 4), 5)
-    assert len(Span(count=5).found(3, 90)) == 5
+    assert PeriodRange(start=date(2024, 7, 4)).found(3, 9) == Periods(date(2024, 7, 4), 10)
+    assert PeriodRange(start=date(2024, 7, 4), count=5).found(3, 4) == Periods(date(2024, 7, 4), 5)
+    assert len(PeriodRange(count=5).found(3, 90)) == 5
     with pytest.raises(InputError, match="periods = 0: should be a whole number of periods"):
-        Span(count=0)
+        PeriodRange(count=0)
     with pytest.raises(InputError, match="train = 0: should be a whole number of periods"):
-        Span(train=0)
+        PeriodRange(train=0)
     with pytest.raises(InputError, match="train = 6: should be at most the 5 periods"):
-        Span(count=5, train=6)
+        PeriodRange(count=5, train=6)
 
 
 def test_each_of_several_places_is_drawn_equally_often(tmp_path: Path, duck: Engine) -> None:
@@ -57,7 +57,9 @@ def test_each_of_several_places_is_drawn_equally_often(tmp_path: Path, duck: Eng
     )
     drawn: dict[int, dict[str, int]] = {}
     for seed in (0, 1):
-        done = batch(path, SQUARES, tmp_path / "out", choice=Choice("frequency", seed=seed), engine=duck)
+        done = batch(
+            path, SQUARES, tmp_path / "out", profile_settings=ProfileSettings("frequency", seed=seed), engine=duck
+        )
         counts = done.found.reporters_at[places]
         assert counts.sum() == users
         assert ((counts - users / 3) ** 2 / (users / 3)).sum() < 13.8

@@ -10,7 +10,7 @@ import numpy as np
 
 import crowdveil as cv
 from crowdveil.area import Area
-from crowdveil.wire import PROTOCOL, CampaignInfo, Enrolment, Seat, Upload, secret_digest
+from crowdveil.wire import PROTOCOL, Announcement, Seat, SeatRequest, Upload, secret_digest
 
 JSON = {"content-type": "application/json"}
 PATIENCE_S = 30.0
@@ -31,8 +31,8 @@ class Crowd:
     def __exit__(self, *_: object) -> None:
         self._client.close()
 
-    def info(self) -> CampaignInfo:
-        return CampaignInfo.from_bytes(self._client.get(self._path).content)
+    def info(self) -> Announcement:
+        return Announcement.from_bytes(self._client.get(self._path).content)
 
     def join(self, people: int, nulls: int = 0) -> int:
         """Let people report, in whichever round is open; fewer do if the campaign ends before."""
@@ -59,7 +59,7 @@ class Crowd:
         wrong = Upload.of(seat, 0).model_copy(update={"policy_hash": "0" * 64})
         return self._upload(secret, wrong).status_code
 
-    def _report(self, info: CampaignInfo, null: bool) -> bool:
+    def _report(self, info: Announcement, null: bool) -> bool:
         secret = token_hex(16)
         seat = self._seat(secret)
         if seat is None:
@@ -69,7 +69,7 @@ class Crowd:
         return self._upload(secret, Upload.of(seat, symbol)).status_code == 200
 
     def _seat(self, secret: str) -> Seat | None:
-        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
+        body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
         answer = self._client.post(f"{self._path}/seats", content=body, headers=JSON)
         return Seat.from_bytes(answer.content) if answer.status_code == 200 else None
 
@@ -83,7 +83,7 @@ class Crowd:
             self._certified = (seat.policy_hash, policy, cv.certify(policy))
         return self._certified[1:]
 
-    def _place(self, info: CampaignInfo) -> int:
+    def _place(self, info: Announcement) -> int:
         area = Area.from_description(info.area)
         near = np.exp(-area.distances_km(list(info.targets)).min(axis=0) / 2.5)
         return int(self._generator.choice(len(area), p=near / near.sum()))

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 import crowdveil as cv
-from crowdveil.wire import PROTOCOL, NewCampaign
+from crowdveil.wire import PROTOCOL, CampaignPlan
 from tests.browser.conftest import Server
 
 Look = Callable[..., Any]
@@ -31,7 +31,7 @@ def start(server: Server, campaign: str, *, opened: bool = True, **changes: Any)
     }
     given |= {"targets": (10, 25), "delta": 0.7, "epsilon_per_km": 1.0, "users": 12, "wanted": 3, "rounds": 2}
     given |= {"protocol": PROTOCOL, **changes}
-    operate(server, campaign, NewCampaign.model_validate(given).to_bytes())
+    operate(server, campaign, CampaignPlan.model_validate(given).to_bytes())
     if opened:
         change(server, campaign, "open")
         until(lambda: info_of(server, campaign)["round"] is not None)

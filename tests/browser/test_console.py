@@ -19,7 +19,7 @@ from tests.browser.journeys import DELIVERED, HOME, WORK, Look, add_visits, pres
 
 pytestmark = pytest.mark.xdist_group("console")  # one browser, one server
 TOKEN = "Operator’s token"
-MOST_LOADED = 150_000
+MAX_LOADED = 150_000
 """Bytes, compressed, until the wizard shows its map; the promise is 250,000, the library of curves comes later."""
 POINT, CURVES = "**/v1/operator/preview?curves=no", "**/v1/operator/preview?curves=yes"
 HEXAGONS = 100
@@ -480,7 +480,7 @@ def test_little_is_loaded_before_the_console_can_be_used(look: Look, server: Ser
         page.get_by_text("176 cells").wait_for()
         loaded = {url: size for url, size in sizes.items() if "/v1/" not in url}
         assert len(loaded) > 3
-        assert sum(loaded.values()) < MOST_LOADED, loaded
+        assert sum(loaded.values()) < MAX_LOADED, loaded
 
 
 def test_an_invite_leads_from_the_console_to_a_counted_report_also_in_the_dark(

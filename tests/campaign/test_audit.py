@@ -11,11 +11,11 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.campaign import audit, begin, next_policy, resume
-from crowdveil.campaign.from_wire import choose, plan_of
+from crowdveil.campaign.from_wire import choose, plan_from_wire
 from crowdveil.campaign.selection import Reports
 from crowdveil.policy.policy import Policy
 from crowdveil.prior import Round, count_symbols
-from crowdveil.wire import PROTOCOL, AuditRecord, AuditRound, AuditSelection, NewCampaign
+from crowdveil.wire import PROTOCOL, AuditRecord, AuditRound, AuditSelection, CampaignPlan
 from tests.town import live, people_around, square_town
 
 AREA = square_town(5)
@@ -25,7 +25,7 @@ EACH = 40
 Change = Callable[[dict[str, Any]], None]
 
 
-def new_campaign(**changes: Any) -> NewCampaign:
+def new_campaign(**changes: Any) -> CampaignPlan:
     given: dict[str, Any] = {
         "protocol": PROTOCOL,
         "name": "Noise",
@@ -39,13 +39,13 @@ def new_campaign(**changes: Any) -> NewCampaign:
         "rounds": ROUNDS,
         **changes,
     }
-    return NewCampaign.model_validate(given)
+    return CampaignPlan.model_validate(given)
 
 
 def honest(closed: int = ROUNDS, **changes: Any) -> AuditRecord:
     """The record of a campaign that was run as it should, or ended after some of its rounds."""
     new = new_campaign(**changes)
-    plan = plan_of(new, SEED)
+    plan = plan_from_wire(new, SEED)
     dice = np.random.default_rng(3)
     rounds: list[Round] = []
     told: list[AuditRound] = []
@@ -117,7 +117,7 @@ def test_a_campaign_that_was_ended_early_is_reproduced(closed: int) -> None:
 
 
 def test_algorithm_2_is_reproduced_too() -> None:
-    assert not failures(honest(way="algorithm-2"))
+    assert not failures(honest(algorithm="algorithm-2"))
 
 
 def test_progress_is_told_until_the_end() -> None:
@@ -216,7 +216,7 @@ def replaced(policy: Policy) -> AuditRecord:
 
 
 def test_a_policy_that_is_not_private_is_found_out() -> None:
-    made = next_policy(begin(plan_of(new_campaign(), SEED)))
+    made = next_policy(begin(plan_from_wire(new_campaign(), SEED)))
     weights = made.weights.copy()
     weights[0] = [made.total - 1, 1]
     bad = Policy(AREA, made.epsilon_per_km, made.targets, weights, completion=made.completion)
@@ -227,7 +227,7 @@ def test_a_policy_that_is_not_private_is_found_out() -> None:
 
 
 def test_a_policy_for_another_epsilon_or_other_targets_is_found_out() -> None:
-    made = next_policy(begin(plan_of(new_campaign(), SEED)))
+    made = next_policy(begin(plan_from_wire(new_campaign(), SEED)))
     for epsilon, targets, name in ((log(8), (12,), "epsilon_per_km"), (log(4), (3,), "targets")):
         other = Policy(AREA, epsilon, targets, made.weights, completion=made.completion)
         found = failures(replaced(other))

@@ -15,12 +15,12 @@ from scipy.stats import binom
 import crowdveil as cv
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.campaign import (
+    Algorithm,
     Event,
     Plan,
     RoundClosed,
     RoundOpened,
     State,
-    Way,
     advance,
     begin,
     expected_coverage,
@@ -30,7 +30,7 @@ from crowdveil.campaign import (
     select,
 )
 from crowdveil.campaign.selection import Reports
-from crowdveil.campaign.state import MOST_BETA
+from crowdveil.campaign.state import MAX_BETA
 from crowdveil.prior import NULL_START, Round, count_symbols, pooled_estimate, round_update, target_chances
 from crowdveil.profile.place import NULL
 from crowdveil.simulate.simulation import play
@@ -40,11 +40,13 @@ from tests.town import live, people_around, square_town
 LN4 = log(4)
 TOWN = square_town(4)
 TARGETS = (5, 14)
-WAYS: tuple[Way, ...] = ("crowdveil", "algorithm-2")
+ALGORITHMS: tuple[Algorithm, ...] = ("crowdveil", "algorithm-2")
 
 
-def plan_of(way: Way = "crowdveil", users: int = 60, wanted: int = 6, rounds: int = 3, **more: object) -> Plan:
-    return Plan(TOWN, TARGETS, LN4, users, wanted, rounds, way=way, **more)  # type: ignore[arg-type]
+def plan_of(
+    algorithm: Algorithm = "crowdveil", users: int = 60, wanted: int = 6, rounds: int = 3, **more: object
+) -> Plan:
+    return Plan(TOWN, TARGETS, LN4, users, wanted, rounds, algorithm=algorithm, **more)  # type: ignore[arg-type]
 
 
 def closed_with(state: State, counts: list[int], nulls: int = 0) -> State:
@@ -94,14 +96,14 @@ def some_policies() -> dict[str, cv.Policy]:
 
 @settings(deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    st.sampled_from(WAYS),
+    st.sampled_from(ALGORITHMS),
     st.integers(1, 3),
     st.lists(st.tuples(st.sampled_from(["open", "close"]), st.sampled_from(sorted(some_policies()))), max_size=14),
 )
 def test_only_events_that_fit_the_state_move_it_and_the_others_leave_it_as_it_was(
-    way: Way, rounds: int, events: list[tuple[str, str]]
+    algorithm: Algorithm, rounds: int, events: list[tuple[str, str]]
 ) -> None:
-    state = begin(plan_of(way, rounds=rounds))
+    state = begin(plan_of(algorithm, rounds=rounds))
     open_now: str | None = None
     closed: list[str] = []
     for what, which in events:
@@ -185,11 +187,11 @@ def test_reports_that_are_not_those_of_the_rounds_are_refused() -> None:
         ("confidence", 0.0),
         ("confidence", 1.0),
         ("confidence", float("nan")),
-        ("way", "algorithm-3"),
+        ("algorithm", "algorithm-3"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused_by_the_name_of_its_field(field: str, value: object) -> None:
-    values: dict[str, object] = {"users": 60, "wanted": 6, "rounds": 3, "confidence": 0.95, "way": "crowdveil"}
+    values: dict[str, object] = {"users": 60, "wanted": 6, "rounds": 3, "confidence": 0.95, "algorithm": "crowdveil"}
     with pytest.raises(cv.InputError, match=f"^{field} = "):
         Plan(TOWN, TARGETS, LN4, **{**values, field: value})  # type: ignore[arg-type]
 
@@ -249,38 +251,38 @@ def test_ours_aims_at_what_is_expected_to_suffice_and_only_the_last_round_at_mor
 
 
 def test_ours_never_selects_more_than_half_of_a_round() -> None:
-    assert quota(begin(plan_of(users=60, wanted=60, rounds=3))) == MOST_BETA
+    assert quota(begin(plan_of(users=60, wanted=60, rounds=3))) == MAX_BETA
     state = closed_with(begin(plan_of(users=40, wanted=20, rounds=2)), [0, 20])
-    assert quota(state) == MOST_BETA
-    assert next_policy(state).beta == pytest.approx(MOST_BETA, abs=1e-6)
+    assert quota(state) == MAX_BETA
+    assert next_policy(state).beta == pytest.approx(MAX_BETA, abs=1e-6)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_share_of_those_who_report_is_learnt_from_null(way: Way) -> None:
-    state = begin(plan_of(way, users=300, wanted=12, rounds=3))
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_share_of_those_who_report_is_learnt_from_null(algorithm: Algorithm) -> None:
+    state = begin(plan_of(algorithm, users=300, wanted=12, rounds=3))
     assert reporting_share(state) == 1.0
     state = closed_with(state, [4, 36], nulls=60)
     assert reporting_share(state) == pytest.approx(0.4)
     # 120 of 300 are expected to report, 80 of them later; 8 people are missing
     least = cv.minimum_beta(users=120, wanted=12, confidence=0.95)
-    assert quota(state) == pytest.approx(least if way == "algorithm-2" else 0.1)
+    assert quota(state) == pytest.approx(least if algorithm == "algorithm-2" else 0.1)
 
 
 # --- the policies ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_next_policy_follows_from_the_state_alone(way: Way) -> None:
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_next_policy_follows_from_the_state_alone(algorithm: Algorithm) -> None:
     def twice(state: State) -> cv.Policy:
         one, two = next_policy(state), next_policy(state)
         assert one.hash == two.hash
         return one
 
-    state, again = (begin(plan_of(way, users=90, wanted=9)) for _ in range(2))
+    state, again = (begin(plan_of(algorithm, users=90, wanted=9)) for _ in range(2))
     for counts in ([5, 25], [0, 30], [30, 0]):
         assert twice(state).hash == twice(again).hash
         assert cv.certify(twice(state)).ok
-        assert (twice(state).completion is None) == (way == "algorithm-2")
+        assert (twice(state).completion is None) == (algorithm == "algorithm-2")
         state, again = closed_with(state, counts), closed_with(again, counts)
         assert state.prior.tolist() == again.prior.tolist()
     assert state.finished
@@ -321,7 +323,7 @@ def test_algorithm_2_is_the_printed_one_user_by_user(seed: int) -> None:
     def obfuscate(policy: cv.Policy, user: int) -> int:
         return cv.draw(policy, int(places[user]), cv.certify(policy), lambda _: bits[user])
 
-    plan = Plan(area, targets, LN4, users, wanted, rounds, way="algorithm-2")
+    plan = Plan(area, targets, LN4, users, wanted, rounds, algorithm="algorithm-2")
     groups = [part.tolist() for part in np.split(np.arange(users), np.cumsum(plan.round_users())[:-1])]
     chosen, learnt = algorithm2(area, targets, LN4, groups, wanted, 0.95, obfuscate)
 
@@ -343,23 +345,25 @@ def test_algorithm_2_is_the_printed_one_user_by_user(seed: int) -> None:
 # --- odd crowds -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(("users", "wanted", "rounds"), [(1, 1, 1), (2, 1, 2), (5, 5, 5), (7, 3, 2)])
-def test_a_handful_of_users_is_a_campaign_too(way: Way, users: int, wanted: int, rounds: int) -> None:
+def test_a_handful_of_users_is_a_campaign_too(algorithm: Algorithm, users: int, wanted: int, rounds: int) -> None:
     for everyone_at in (5, 0, NULL):
         places = np.full(users, everyone_at)
-        state, reports = played(plan_of(way, users, wanted, rounds), places, np.random.default_rng(1))
+        state, reports = played(plan_of(algorithm, users, wanted, rounds), places, np.random.default_rng(1))
         chosen = select(state, reports)
         assert len(chosen) == wanted - chosen.short
         assert chosen.short == wanted or everyone_at != NULL
-        if way == "crowdveil" and everyone_at != NULL:
+        if algorithm == "crowdveil" and everyone_at != NULL:
             assert chosen.short == 0
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("counts", [[0, 0], [20, 0], [0, 20]])
-def test_rounds_of_silence_of_hits_only_and_of_none_leave_a_campaign_well_defined(way: Way, counts: list[int]) -> None:
-    state = begin(plan_of(way))
+def test_rounds_of_silence_of_hits_only_and_of_none_leave_a_campaign_well_defined(
+    algorithm: Algorithm, counts: list[int]
+) -> None:
+    state = begin(plan_of(algorithm))
     while not state.finished:
         state = closed_with(state, counts, nulls=20 - sum(counts))
         assert np.isfinite(state.prior).all()
@@ -373,8 +377,8 @@ def test_rounds_of_silence_of_hits_only_and_of_none_leave_a_campaign_well_define
 def test_who_sends_null_is_never_chosen() -> None:
     places = live(people_around(TOWN, 3), 120, np.random.default_rng(3))
     places[np.random.default_rng(4).random(120) < 0.7] = NULL
-    for way in WAYS:
-        state, reports = played(plan_of(way, 120, 100), places, np.random.default_rng(5))
+    for algorithm in ALGORITHMS:
+        state, reports = played(plan_of(algorithm, 120, 100), places, np.random.default_rng(5))
         chosen = select(state, reports)
         assert (places[chosen.participants] != NULL).all()
         assert len(chosen) > 0
@@ -434,7 +438,10 @@ def test_where_one_target_is_crowded_and_three_deserted_ours_covers_more_than_th
         by_people = np.argsort(prior)
         deserted = np.random.default_rng(seed).choice(by_people[: len(town) // 2], 3, replace=False)
         targets = (int(by_people[-1]), *deserted.tolist())
-        ours, theirs = (covered(Plan(town, targets, log(2), 240, 12, 3, way=way), prior, seed) for way in WAYS)
+        ours, theirs = (
+            covered(Plan(town, targets, log(2), 240, 12, 3, algorithm=algorithm), prior, seed)
+            for algorithm in ALGORITHMS
+        )
         gains.append(ours - theirs)
     error = float(np.std(gains)) / sqrt(len(gains))
     assert np.mean(gains) > 0.02
@@ -444,10 +451,12 @@ def test_where_one_target_is_crowded_and_three_deserted_ours_covers_more_than_th
 # --- a protected NULL -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("null_epsilon", [0.1, log(16), 40.0])
-def test_a_protected_campaign_counts_no_null_and_selects_as_many_as_wanted(way: Way, null_epsilon: float) -> None:
-    plan = plan_of(way, users=240, wanted=12, null_epsilon=null_epsilon)
+def test_a_protected_campaign_counts_no_null_and_selects_as_many_as_wanted(
+    algorithm: Algorithm, null_epsilon: float
+) -> None:
+    plan = plan_of(algorithm, users=240, wanted=12, null_epsilon=null_epsilon)
     generator = np.random.default_rng(3)
     places = live(people_around(TOWN, 2), 240, generator)
     places[generator.random(240) < 0.5] = NULL
@@ -461,16 +470,16 @@ def test_a_protected_campaign_counts_no_null_and_selects_as_many_as_wanted(way: 
     assert reporting_share(state) == 1 - state.null_share
     chosen = select(state, reports)
     assert len(chosen) + chosen.short == 12
-    assert len(chosen) == 12 or way == "algorithm-2"
+    assert len(chosen) == 12 or algorithm == "algorithm-2"
     assert 0 < expected_coverage(state) < 1
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_everyone_sends_a_symbol_so_the_quota_counts_everyone(way: Way) -> None:
-    plan = plan_of(way, null_epsilon=log(16))
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_everyone_sends_a_symbol_so_the_quota_counts_everyone(algorithm: Algorithm) -> None:
+    plan = plan_of(algorithm, null_epsilon=log(16))
     state = begin(plan)
     assert state.null_share == NULL_START
-    clear = begin(plan_of(way))
+    clear = begin(plan_of(algorithm))
     assert quota(state) == quota(clear)
     policy = next_policy(state)
     assert policy.beta == pytest.approx(quota(state), rel=1e-6)

@@ -220,10 +220,10 @@ def test_reports_that_cannot_be_are_refused() -> None:
         Reports(np.array([1]), np.array([0]), np.array([0.5]))
 
 
-@pytest.mark.parametrize("way", ["by posterior", "latest first"])
-def test_what_cannot_be_chosen_from_is_refused(way: str) -> None:
+@pytest.mark.parametrize("algorithm", ["by posterior", "latest first"])
+def test_what_cannot_be_chosen_from_is_refused(algorithm: str) -> None:
     def select(sent: Reports, policies: list[cv.Policy], wanted: int) -> Selection:
-        if way == "latest first":
+        if algorithm == "latest first":
             return select_latest_first(sent, policies, wanted)
         return select_by_posterior(sent, policies, PRIOR, wanted, 0)
 

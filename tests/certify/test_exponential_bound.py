@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdveil.certify.claim import Claim
-from crowdveil.certify.exponential import FRACTION_BITS, LARGEST_EXPONENT, exponent_below, power_below
+from crowdveil.certify.claim import PrivacyClaim
+from crowdveil.certify.exponential import FRACTION_BITS, MAX_EXPONENT, exponent_below, power_below
 
 UNIT = mpmath.mpf(2) ** -FRACTION_BITS
 
@@ -24,7 +24,7 @@ def check_power(exponent: int) -> None:
 @pytest.mark.parametrize("shift", range(0, FRACTION_BITS + 13, 7))
 def test_the_power_is_below_the_truth_and_tight_for_exponents_of_every_size(shift: int) -> None:
     for exponent in ((1 << shift) - 1, 1 << shift, (1 << shift) + 1):
-        if exponent < LARGEST_EXPONENT << FRACTION_BITS:
+        if exponent < MAX_EXPONENT << FRACTION_BITS:
             check_power(exponent)
 
 
@@ -32,7 +32,7 @@ def test_e_to_the_0_is_1() -> None:
     assert power_below(0) == 1 << FRACTION_BITS
 
 
-@given(st.integers(0, (LARGEST_EXPONENT << FRACTION_BITS) - 1))
+@given(st.integers(0, (MAX_EXPONENT << FRACTION_BITS) - 1))
 def test_the_power_is_below_the_truth_and_tight_for_any_exponent(exponent: int) -> None:
     check_power(exponent)
 
@@ -61,7 +61,7 @@ def test_e_to_the_epsilon_d_is_bounded_from_below_within_2_to_the_minus_90(epsil
         assert (truth - bound) / truth < mpmath.mpf(2) ** -90
 
 
-@pytest.mark.parametrize("exponent", [-1, LARGEST_EXPONENT << FRACTION_BITS])
+@pytest.mark.parametrize("exponent", [-1, MAX_EXPONENT << FRACTION_BITS])
 def test_an_exponent_that_the_proof_does_not_cover_is_refused(exponent: int) -> None:
     with pytest.raises(ValueError, match="exponent"):
         power_below(exponent)
@@ -71,7 +71,7 @@ def test_an_exponent_that_the_proof_does_not_cover_is_refused(exponent: int) -> 
 def test_the_decision_turns_at_the_largest_weight_that_definition_1_allows(
     other: int, squared_m: int, epsilon: float
 ) -> None:
-    claim = Claim(epsilon)
+    claim = PrivacyClaim(epsilon)
     with mpmath.workdps(150):
         exponent = mpmath.mpf(epsilon) * mpmath.sqrt(squared_m) / 1000
         largest = int(mpmath.floor(other * mpmath.exp(min(exponent, 100))))
@@ -83,14 +83,14 @@ def test_the_decision_turns_at_the_largest_weight_that_definition_1_allows(
 
 
 def test_zero_weights_are_decided_without_any_power() -> None:
-    claim = Claim(log(4))
+    claim = PrivacyClaim(log(4))
     assert claim.holds(0, 0, 10**6)
     assert claim.holds(0, 5, 10**6)
     assert not claim.holds(1, 0, 10**6)
 
 
 def test_the_excess_is_positive_exactly_where_the_decision_is_no() -> None:
-    claim, other, squared_m = Claim(log(4)), 2**60, 10**6
+    claim, other, squared_m = PrivacyClaim(log(4)), 2**60, 10**6
     with mpmath.workdps(60):
         largest = int(mpmath.floor(other * mpmath.exp(mpmath.mpf(log(4)))))
     assert claim.excess(largest, other, squared_m, 0.0) < 0 < claim.excess(largest + 1, other, squared_m, 0.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from crowdveil.server.local import LocalServer
-from crowdveil.wire import AuditRecord, NewCampaign
+from crowdveil.wire import AuditRecord, CampaignPlan
 from tests.cli.helpers import PLAN, Run, campaign_name, refused
 
 
@@ -35,7 +35,7 @@ def test_a_plan_can_be_a_file(run: Run, service: LocalServer, area: Path) -> Non
     Path("plan.json").write_text(json.dumps(plan))
     again = run("campaign", "create", "from-file", "--plan", "plan.json", "--json")
     assert again.exit_code == 0, again.stderr
-    assert NewCampaign.model_validate(json.loads(again.stdout)["plan"]) == NewCampaign.model_validate(plan)
+    assert CampaignPlan.model_validate(json.loads(again.stdout)["plan"]) == CampaignPlan.model_validate(plan)
     refused(run("campaign", "create", "both", "--plan", "plan.json", "--users", "3"), "users = '3'", "--plan")
     Path("plan.json").write_text(json.dumps({**plan, "users": "many"}))
     refused(run("campaign", "create", "wrong", "--plan", "plan.json"), "users = 'many'")

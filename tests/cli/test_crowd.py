@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from crowdveil.client import Ledger, Patience, Reply, Request, Settings
+from crowdveil.client import DeviceSettings, HttpReply, HttpRequest, Ledger, RetryPolicy
 from crowdveil.client import fleet as players
 from crowdveil.client import round_waiter as door
-from crowdveil.client.fleet import Crowd, Totals, play
+from crowdveil.client.fleet import Fleet, FleetTotals, run_fleet
 from crowdveil.client.privacy_limits import check_policy
-from crowdveil.wire import CampaignInfo
+from crowdveil.wire import Announcement
 from tests.cli.helpers import Run, refused
 from tests.client.fake_server import FakeServer, no_answer, problem, small_policy
 
@@ -31,7 +31,7 @@ class Rounds(FakeServer):
         self._seats = seats
         self._rounds = rounds
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: HttpRequest) -> HttpReply:
         with self._lock:
             if request.path.endswith("/seats") and self._full():
                 return problem("no-seat")
@@ -40,20 +40,22 @@ class Rounds(FakeServer):
     def _full(self) -> bool:
         return self.info["round"] is None or len(self.seats) >= self._seats * (self.info["round"] + 1)
 
-    def announced(self) -> CampaignInfo:
+    def announced(self) -> Announcement:
         """Looking at a full round closes it."""
         with self._lock:
             if self.info["round"] is not None and self._full():
                 last = self.info["round"] + 1 == self._rounds
                 now = {"round": None, "policy_hash": None, "state": "finished"} if last else {}
                 self.info |= now or {"round": self.info["round"] + 1}
-            return CampaignInfo.from_bytes(self._info("noise"))
+            return Announcement.from_bytes(self._info("noise"))
 
 
-def run_crowd(server: FakeServer, folder: Path, announced: Callable[[], CampaignInfo], people: list[Any]) -> Totals:
+def run_crowd(
+    server: FakeServer, folder: Path, announced: Callable[[], Announcement], people: list[Any]
+) -> FleetTotals:
     folder.mkdir(exist_ok=True)
-    settings = Settings(patience=Patience(attempts=1), beat_s=0)
-    return play(Crowd("noise", people, folder, settings, concurrency=4), announced, lambda: nullcontext(server))
+    settings = DeviceSettings(retry_policy=RetryPolicy(attempts=1), beat_s=0)
+    return run_fleet(Fleet("noise", people, folder, settings, concurrency=4), announced, lambda: nullcontext(server))
 
 
 def test_who_finds_no_seat_waits_for_the_next_round_until_the_campaign_is_over(
@@ -118,7 +120,7 @@ def test_a_policy_is_certified_once_for_all_and_another_one_again(
 
 
 def test_an_error_of_the_announcement_ends_the_crowd(tmp_path: Path) -> None:
-    def broken() -> CampaignInfo:
+    def broken() -> Announcement:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -20,12 +20,12 @@ import pytest
 from crowdveil.area import Area
 from crowdveil.campaign.audit import check
 from crowdveil.certify import certify
-from crowdveil.cli.demo import EPSILON_PER_KM, METHODS, SEEDS, demo_world
+from crowdveil.cli.demo import EPSILON_PER_KM, METHODS, SEEDS, demo_dataset
 from crowdveil.client import HttpTransport, Operator
-from crowdveil.errors import NoAnswerError
+from crowdveil.errors import ServerUnreachable
 from crowdveil.policy.policy import Policy
 from crowdveil.server.pages import FOLDER
-from crowdveil.simulate.compare import Question, compare
+from crowdveil.simulate.compare import ComparisonSettings, compare
 from crowdveil.wire import AuditRecord
 
 pytestmark = pytest.mark.xdist_group("demo")  # what all look at is made once
@@ -146,7 +146,7 @@ def test_the_demos_server_is_gone_and_its_data_stay(shown: tuple[Path, str]) -> 
     assert (folder / "server" / "crowdveil.sqlite").exists()
     token = (folder / "server" / "token").read_text().strip()
     assert token not in said
-    with HttpTransport(address[1]) as transport, pytest.raises(NoAnswerError):
+    with HttpTransport(address[1]) as transport, pytest.raises(ServerUnreachable):
         Operator(transport, token, sleep=lambda _: None).campaigns()
 
 
@@ -167,8 +167,10 @@ def test_the_demo_prints_the_records_it_writes(shown: tuple[Path, str]) -> None:
 @pytest.mark.long
 def test_no_obfuscation_covers_most_and_random_users_least() -> None:
     """Measured: 77 % without obfuscation, 58 % crowdveil, 52 % Laplace, 28 % random; half of each distance is asked."""
-    world = demo_world(5)
-    found = compare(world, Question((int(world.densest[0]),), EPSILON_PER_KM, seeds=SEEDS, methods=METHODS))
+    dataset = demo_dataset(5)
+    found = compare(
+        dataset, ComparisonSettings((int(dataset.densest[0]),), EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
+    )
     coverage = {record.method: record.value for record in found.records}
     assert coverage["none"] > coverage["crowdveil"] + 0.09
     assert coverage["crowdveil"] > coverage["random"] + 0.15

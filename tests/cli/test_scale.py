@@ -14,13 +14,13 @@ from time import monotonic, sleep
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from crowdveil.batch import LAYOUT, Choice, Job, Span, find_inputs, open_engine, save_fixes
+from crowdveil.batch import COLUMN_NAMES, Job, PeriodRange, ProfileSettings, find_inputs, open_engine, save_fixes
 from crowdveil.batch import run as run_job
-from crowdveil.simulate.people import FIRST_DAY, Town
-from crowdveil.traces import City, Habits
+from crowdveil.simulate.people import FIRST_DAY, SyntheticPopulation
+from crowdveil.traces import Habits, SyntheticCity
 from tests.cli.helpers import Run, refused
 
-CITY = City(4, 400, Habits(6))
+CITY = SyntheticCity(4, 400, Habits(6))
 PATIENCE_S = 30.0
 FEW = ("--methods", "none,random", "--rounds", "2")
 
@@ -44,13 +44,13 @@ def test_a_synthetic_city_is_compared_and_written(run: Run) -> None:
 @pytest.fixture
 def profiled() -> Path:
     """Four weeks to learn from, two to test on."""
-    town = Town.over(CITY, test=2, delta=0.5, densest=1, seed=4)
+    town = SyntheticPopulation.over(CITY, test=2, delta=0.5, densest=1, seed=4)
     town.area.save("area.json")
     save_fixes(CITY, Path("fixes.parquet"))
     out = Path("profiled")
     out.mkdir()
-    span = Span(start=FIRST_DAY, count=6, train=4)
-    job = Job(find_inputs(["fixes.parquet"], LAYOUT), LAYOUT, town.area, span, Choice(delta=0.5))
+    span = PeriodRange(start=FIRST_DAY, count=6, train=4)
+    job = Job(find_inputs(["fixes.parquet"], COLUMN_NAMES), COLUMN_NAMES, town.area, span, ProfileSettings(delta=0.5))
     engine = open_engine("duckdb", threads=1)
     run_job(job, engine, out, lambda _step, _share: None)
     engine.close()
@@ -104,7 +104,9 @@ def test_what_does_not_fit_is_refused_in_a_line(run: Run, profiled: Path) -> Non
     refused(run("scale", "--users", "10", "--delta", "nan", "--out", "scaled"), "delta = nan")
     refused(run("scale", "--users", "10", "--densest", "0", "--out", "scaled"), "densest = 0")
     refused(run("scale", "--profiled", ".", "--area", "area.json", "--out", "scaled"), "summary.json")
-    other = Town.over(City(4, 10, Habits(6, latitude=10.0)), test=2, delta=0.5, densest=1, seed=4).area
+    other = SyntheticPopulation.over(
+        SyntheticCity(4, 10, Habits(6, latitude=10.0)), test=2, delta=0.5, densest=1, seed=4
+    ).area
     other.save("other.json")
     refused(run("scale", *here, "--area", "other.json"), "another one")
     summary = json.loads((profiled / "summary.json").read_text())

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.client import Declined, HttpTransport, Operator
-from crowdveil.errors import CrowdveilError, NoAnswerError
+from crowdveil.client import HttpTransport, Operator, ServerRefused
+from crowdveil.errors import CrowdveilError, ServerUnreachable
 from crowdveil.server.local import local_server
 from crowdveil.store import open_store, operators
 from crowdveil.wire import secret_digest
@@ -128,9 +128,9 @@ def test_a_real_server_stops_when_told_and_its_data_stay(tmp_path: Path) -> None
             assert Operator(transport, server.token).campaigns().campaigns == ()
             tokens.append(server.token)
             if len(tokens) == 2:
-                with pytest.raises(Declined, match="unauthorized"):
+                with pytest.raises(ServerRefused, match="unauthorized"):
                     Operator(transport, tokens[0], sleep=lambda _: None).campaigns()
-        with HttpTransport(server.url) as transport, pytest.raises(NoAnswerError):
+        with HttpTransport(server.url) as transport, pytest.raises(ServerUnreachable):
             Operator(transport, server.token, sleep=lambda _: None).campaigns()
         assert '"stopped"' in (tmp_path / "server.log").read_text()
 
@@ -138,7 +138,7 @@ def test_a_real_server_stops_when_told_and_its_data_stay(tmp_path: Path) -> None
 def test_a_server_is_stopped_when_what_it_was_started_for_fails(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), local_server(tmp_path) as server:
         raise ZeroDivisionError
-    with HttpTransport(server.url) as transport, pytest.raises(NoAnswerError):
+    with HttpTransport(server.url) as transport, pytest.raises(ServerUnreachable):
         Operator(transport, server.token, sleep=lambda _: None).campaigns()
 
 
@@ -160,7 +160,7 @@ def test_who_is_told_to_end_leaves_no_server_behind(tmp_path: Path, told: signal
         url, token = holder.stdout.readline().split()
         holder.send_signal(told)
         holder.wait()
-    with HttpTransport(url) as transport, pytest.raises(NoAnswerError):
+    with HttpTransport(url) as transport, pytest.raises(ServerUnreachable):
         Operator(transport, token, sleep=lambda _: None).campaigns()
 
 

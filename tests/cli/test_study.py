@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.paper import cities as worlds
+from crowdveil.paper import cities as cities
 from crowdveil.paper import study
 from crowdveil.paper.figures import OF_STUDY, QUICK
 from tests.cli.helpers import Run, refused
-from tests.simulate.small import small_world
+from tests.simulate.small import small_dataset
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def test_a_study_prints_its_claims_and_says_what_was_written(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = replace(QUICK, draws=1, divergence_seeds=1, group_counts=(1,), repeats=1, seeds=1)
-    monkeypatch.setitem(worlds._RECIPES, "tower-city", lambda _, offset: small_world(offset))
+    monkeypatch.setitem(cities._RECIPES, "tower-city", lambda _, offset: small_dataset(offset))
     monkeypatch.setattr(study, "QUICK", small)
     monkeypatch.setitem(OF_STUDY, "tower-city", OF_STUDY["tower-city"][1:4])
-    worlds.open_world.cache_clear()
+    cities.open_city.cache_clear()
     result = run("study", "tower-city", "--quick", "--workers", "1", "--out", str(tmp_path / "new" / "out"))
-    worlds.open_world.cache_clear()
+    cities.open_city.cache_clear()
     assert result.exit_code == 0, result.output
     assert "holds" in result.stdout
     assert "certified policies" in result.stdout

@@ -12,17 +12,17 @@ import numpy as np
 
 import crowdveil as cv
 from crowdveil.area.area import canonical_json
-from crowdveil.client import Device, Ledger, Patience, Reply, Request, Settings
-from crowdveil.errors import NoAnswerError
+from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, Ledger, RetryPolicy
+from crowdveil.errors import ServerUnreachable
 from crowdveil.wire import (
     PROTOCOL,
-    CampaignInfo,
-    Enrolment,
+    Announcement,
     Kind,
     ParticipantStatus,
     Problem,
     Receipt,
     Seat,
+    SeatRequest,
     Upload,
     secret_digest,
 )
@@ -84,43 +84,43 @@ class FakeServer:
         self.seats: dict[str, Seat] = {}
         self.reports: dict[str, list[bytes]] = {}
         """Every body ever sent, by the digest of the participant's secret."""
-        self.requests: list[Request] = []
-        self.interfere: Callable[[Request, Reply], Reply] = lambda _, reply: reply
+        self.requests: list[HttpRequest] = []
+        self.interfere: Callable[[HttpRequest, HttpReply], HttpReply] = lambda _, reply: reply
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: HttpRequest) -> HttpReply:
         self.requests.append(request)
         return self.interfere(request, self._answer(request))
 
     def bodies(self, path_end: str) -> list[bytes]:
         return [request.body for request in self.requests if request.path.endswith(path_end)]
 
-    def _answer(self, request: Request) -> Reply:
+    def _answer(self, request: HttpRequest) -> HttpReply:
         found = ROUTE.fullmatch(request.path)
         if found is None:
             return problem("not-found")
         campaign, what = found[1], found[2] or ""
         if what == "":
-            return Reply(200, body=self.raw_info or self._info(campaign))
+            return HttpReply(200, body=self.raw_info or self._info(campaign))
         if what.endswith("/policy"):
-            return Reply(200, body=self.policy_bytes)
+            return HttpReply(200, body=self.policy_bytes)
         if what == "/seats":
-            return Reply(200, body=self._seat(campaign, request).to_bytes())
+            return HttpReply(200, body=self._seat(campaign, request).to_bytes())
         who = secret_digest(request.headers["authorization"].removeprefix("Bearer "))
         seat = self.seats.get(who)
         if seat is None:
             return problem("unknown-participant")
         if what == "/status":
-            return Reply(200, body=ParticipantStatus.of(campaign, seat.participant, "reported", "x").to_bytes())
+            return HttpReply(200, body=ParticipantStatus.of(campaign, seat.participant, "reported", "x").to_bytes())
         stored = self.reports.setdefault(who, [])
         stored.append(request.body)
         if stored[0] != request.body:
             return problem("report-conflict")
-        return Reply(200, body=Receipt.of(campaign, seat.participant, Upload.from_bytes(request.body)).to_bytes())
+        return HttpReply(200, body=Receipt.of(campaign, seat.participant, Upload.from_bytes(request.body)).to_bytes())
 
     def _info(self, campaign: str) -> bytes:
-        return canonical_json(CampaignInfo.model_validate({"campaign": campaign, **self.info}).model_dump()).encode()
+        return canonical_json(Announcement.model_validate({"campaign": campaign, **self.info}).model_dump()).encode()
 
-    def _seat(self, campaign: str, request: Request) -> Seat:
+    def _seat(self, campaign: str, request: HttpRequest) -> Seat:
         seat = Seat(
             protocol=PROTOCOL,
             campaign=campaign,
@@ -128,24 +128,24 @@ class FakeServer:
             round=self.info["round"],
             policy_hash=self.info["policy_hash"],
         )
-        return self.seats.setdefault(Enrolment.from_bytes(request.body).secret_digest, seat)
+        return self.seats.setdefault(SeatRequest.from_bytes(request.body).secret_digest, seat)
 
 
-def problem(kind: Kind) -> Reply:
+def problem(kind: Kind) -> HttpReply:
     body = Problem.of(kind)
-    return Reply(body.status, body=body.to_bytes())
+    return HttpReply(body.status, body=body.to_bytes())
 
 
-def no_answer() -> Reply:
-    raise NoAnswerError("the line is dead")
+def no_answer() -> HttpReply:
+    raise ServerUnreachable("the line is dead")
 
 
-def hasty(settings: Settings | None = None) -> Settings:
+def hasty(settings: DeviceSettings | None = None) -> DeviceSettings:
     """Settings that wait for nothing."""
-    return settings or Settings(patience=Patience(attempts=4), beat_s=0)
+    return settings or DeviceSettings(retry_policy=RetryPolicy(attempts=4), beat_s=0)
 
 
-def new_device(path: Path, server: FakeServer, settings: Settings | None = None, **options: Any) -> Device:
+def new_device(path: Path, server: FakeServer, settings: DeviceSettings | None = None, **options: Any) -> Device:
     """A device with a new ledger at this path, if there is none yet."""
     if not path.exists():
         Ledger.create(path)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.client import Caps, Declined, Device, Patience, Reply, Request, Settings
+from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, PrivacyLimits, RetryPolicy, ServerRefused
 from crowdveil.client.explain import largest_belief
-from crowdveil.errors import NoAnswerError, Refusal
+from crowdveil.errors import CampaignRefused, ServerUnreachable
 from crowdveil.profile.place import NULL
 from crowdveil.traces.visits import Visits
 from crowdveil.wire import Receipt, Upload
@@ -54,11 +54,11 @@ def test_everything_is_checked_before_the_server_hears_of_the_device(path: Path,
     ]
 
 
-def flaky(replies: Iterable[Callable[[], Reply] | None]) -> Callable[[Request, Reply], Reply]:
+def flaky(replies: Iterable[Callable[[], HttpReply] | None]) -> Callable[[HttpRequest, HttpReply], HttpReply]:
     """Spoil the answers to uploads, one after the other; None lets one pass."""
     waiting = iter(replies)
 
-    def interfere(request: Request, reply: Reply) -> Reply:
+    def interfere(request: HttpRequest, reply: HttpReply) -> HttpReply:
         spoil = next(waiting, None) if request.path.endswith("/report") else None
         return reply if spoil is None else spoil()
 
@@ -66,7 +66,7 @@ def flaky(replies: Iterable[Callable[[], Reply] | None]) -> Callable[[Request, R
 
 
 def test_a_retry_sends_identical_bytes(path: Path, server: FakeServer) -> None:
-    portal = Reply(302, body=b"<html>please log in</html>")
+    portal = HttpReply(302, body=b"<html>please log in</html>")
     server.interfere = flaky([no_answer, lambda: problem("unavailable"), lambda: problem("too-many-requests")])
     assert new_device(path, server).join("noise", HOME).state == "acknowledged"
     assert len(server.bodies("/report")) == 4
@@ -79,7 +79,7 @@ def test_a_retry_sends_identical_bytes(path: Path, server: FakeServer) -> None:
 def test_a_device_that_gave_up_sends_the_same_value_when_it_comes_back(path: Path) -> None:
     server = FakeServer(flat_policy())
     server.interfere = flaky([no_answer] * 4)
-    with pytest.raises(NoAnswerError, match="what was drawn is kept"):
+    with pytest.raises(ServerUnreachable, match="what was drawn is kept"):
         new_device(path, server).join("noise", HOME)
     assert new_device(path, server).join("noise", {30: 1.0}).state == "acknowledged"
     assert len(server.bodies("/report")) == 5
@@ -87,33 +87,33 @@ def test_a_device_that_gave_up_sends_the_same_value_when_it_comes_back(path: Pat
 
 
 def test_waits_double_with_jitter_and_heed_the_server() -> None:
-    patience = Patience(first_wait_s=0.5, longest_wait_s=60.0)
-    assert [patience.wait_s(attempt, 0.0, 1.0) for attempt in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
-    assert patience.wait_s(3, 0.0, 0.25) == 1.0
-    assert patience.wait_s(0, 7.0, 0.0) == 7.0
-    assert patience.wait_s(0, 10_000.0, 0.0) == 60.0
+    retry_policy = RetryPolicy(first_wait_s=0.5, longest_wait_s=60.0)
+    assert [retry_policy.wait_s(attempt, 0.0, 1.0) for attempt in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
+    assert retry_policy.wait_s(3, 0.0, 0.25) == 1.0
+    assert retry_policy.wait_s(0, 7.0, 0.0) == 7.0
+    assert retry_policy.wait_s(0, 10_000.0, 0.0) == 60.0
 
 
 def test_a_report_that_the_server_refuses_is_final_and_still_counts(path: Path, server: FakeServer) -> None:
     server.interfere = flaky([lambda: problem("round-closed")])
     device = new_device(path, server)
-    with pytest.raises(Declined, match="round is closed"):
+    with pytest.raises(ServerRefused, match="round is closed"):
         device.join("noise", HOME)
-    with pytest.raises(Refusal, match="round is closed"):
+    with pytest.raises(CampaignRefused, match="round is closed"):
         device.join("noise", HOME)
     assert len(server.bodies("/report")) == 1
     assert device.ledger.spent_epsilon_per_km() == LN4
 
 
 def test_a_receipt_for_another_report_acknowledges_nothing(path: Path, server: FakeServer) -> None:
-    def other() -> Reply:
+    def other() -> HttpReply:
         (seat,) = server.seats.values()
-        return Reply(200, body=Receipt.of("noise", seat.participant, Upload.of(seat, 31)).to_bytes())
+        return HttpReply(200, body=Receipt.of("noise", seat.participant, Upload.of(seat, 31)).to_bytes())
 
-    server.interfere = flaky([other, lambda: Reply(200, body=b"<html>welcome</html>")])
+    server.interfere = flaky([other, lambda: HttpReply(200, body=b"<html>welcome</html>")])
     device = new_device(path, server, random_bits=lambda _: 0)
     for _ in range(2):
-        with pytest.raises(Refusal, match=r"another report|makes no sense"):
+        with pytest.raises(CampaignRefused, match=r"another report|makes no sense"):
             device.join("noise", HOME)
         entry = device.ledger.entry("noise")
         assert entry is not None
@@ -128,7 +128,7 @@ def test_requests_tell_nothing_of_the_place_nor_whether_there_is_one(tmp_path: P
         server.requests.clear()
         waits: list[float] = []
         clock = iter([5.0, 5.3 + 0.1 * number])
-        settings = Settings(beat_s=1.0)
+        settings = DeviceSettings(beat_s=1.0)
         path = tmp_path / str(number)
         device = new_device(path, server, settings, sleep=waits.append, monotonic=lambda clock=clock: next(clock))
         entry = device.join("noise", where)
@@ -158,7 +158,7 @@ def test_the_lifetime_cap_stops_the_next_campaign_before_anything_is_asked(path:
     for number in range(3):
         device.join(f"c{number}", HOME)
     server.requests.clear()
-    with pytest.raises(Refusal, match="lifetime cap"):
+    with pytest.raises(CampaignRefused, match="lifetime cap"):
         device.join("c3", HOME)
     assert [request.method for request in server.requests] == ["GET"]
     assert "4.15888 of 4.15888 per km is spent for good; 0 is left" in device.summary()
@@ -173,7 +173,7 @@ def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(pat
         return False
 
     device = new_device(path, server)
-    with pytest.raises(Refusal, match="declined by the device's owner"):
+    with pytest.raises(CampaignRefused, match="declined by the device's owner"):
         device.join("noise", HOME, agree=decline)
     assert {request.method for request in server.requests} == {"GET"}
     assert device.ledger.entries() == {}
@@ -186,7 +186,7 @@ def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(pat
     assert policy.hash in text
     assert f"'hit' {policy.hit[8]:.2%}" in text
     device.join("noise", HOME)
-    with pytest.raises(Refusal):
+    with pytest.raises(CampaignRefused):
         device.join("second", {}, agree=decline)
     assert "after all your replies together, at most 30.8% against places within 0.5 km" in told[1]
     assert "learns for certain that you have none" in told[1]
@@ -220,19 +220,21 @@ def test_a_device_makes_its_profile_from_its_own_visits(path: Path, server: Fake
 
 
 def test_a_device_shown_another_policy_than_its_seat_names_draws_nothing(path: Path, server: FakeServer) -> None:
-    def single_out(request: Request, reply: Reply) -> Reply:
-        return Reply(200, body=reply.body.replace(b'"round":0', b'"round":1')) if request.method == "POST" else reply
+    def single_out(request: HttpRequest, reply: HttpReply) -> HttpReply:
+        return (
+            HttpReply(200, body=reply.body.replace(b'"round":0', b'"round":1')) if request.method == "POST" else reply
+        )
 
     server.interfere = single_out
     device = new_device(path, server)
-    with pytest.raises(Refusal, match="is announced to everyone; nothing was drawn"):
+    with pytest.raises(CampaignRefused, match="is announced to everyone; nothing was drawn"):
         device.join("noise", HOME)
     assert device.ledger.spent_epsilon_per_km() == 0
     assert server.bodies("/report") == []
 
 
 def test_a_device_whose_round_ended_while_it_looked_looks_again(path: Path, server: FakeServer) -> None:
-    def advance(request: Request, reply: Reply) -> Reply:
+    def advance(request: HttpRequest, reply: HttpReply) -> HttpReply:
         if request.path.endswith("/policy"):
             server.info["round"] = 1
         return reply
@@ -244,7 +246,7 @@ def test_a_device_whose_round_ended_while_it_looked_looks_again(path: Path, serv
 @pytest.mark.parametrize("state", ["draft", "paused", "closed", "finished"])
 def test_a_campaign_that_is_not_open_is_not_joined(path: Path, server: FakeServer, state: str) -> None:
     server.info |= {"state": state, "round": None, "policy_hash": None}
-    with pytest.raises(Refusal, match=f"is {state} and has no open round"):
+    with pytest.raises(CampaignRefused, match=f"is {state} and has no open round"):
         new_device(path, server).join("noise", HOME)
 
 
@@ -265,14 +267,14 @@ def test_each_campaign_has_a_secret_of_its_own(path: Path, server: FakeServer) -
 
 def test_nothing_is_joined_without_a_ledger(path: Path, server: FakeServer) -> None:
     with pytest.raises(cv.FileFormatError, match="already spent"):
-        Device(Settings(), path, server)
+        Device(DeviceSettings(), path, server)
 
 
 def test_two_runs_of_one_device_that_cross_send_one_value(path: Path) -> None:
     server = FakeServer(flat_policy())
     first, second = new_device(path, server), new_device(path, server)
 
-    def meanwhile(request: Request, reply: Reply) -> Reply:
+    def meanwhile(request: HttpRequest, reply: HttpReply) -> HttpReply:
         if request.method == "POST":
             server.interfere = lambda _, reply: reply
             second.join("noise", {30: 1.0})
@@ -293,17 +295,17 @@ def test_a_ledger_that_vanishes_while_the_device_runs_stops_it(path: Path, serve
 
 
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1", True])
-@pytest.mark.parametrize("name", ["epsilon_per_km", "lifetime_epsilon_per_km", "cell_km", "gap_km", "least_cells"])
+@pytest.mark.parametrize("name", ["epsilon_per_km", "lifetime_epsilon_per_km", "cell_km", "gap_km", "min_cells"])
 def test_caps_are_finite_numbers_above_zero(name: str, value: object) -> None:
     with pytest.raises(cv.InputError, match=name):
-        Caps(**{name: value})  # type: ignore[arg-type]
+        PrivacyLimits(**{name: value})  # type: ignore[arg-type]
 
 
 def test_the_cap_about_having_a_place_may_be_endless_and_nothing_else_odd() -> None:
-    assert Caps().null_epsilon == inf
+    assert PrivacyLimits().null_epsilon == inf
     for wrong in (0, -1.0, float("nan"), -inf, "1", True):
         with pytest.raises(cv.InputError, match="null_epsilon"):
-            Caps(null_epsilon=wrong)  # type: ignore[arg-type]
+            PrivacyLimits(null_epsilon=wrong)  # type: ignore[arg-type]
 
 
 def test_where_null_is_protected_an_upload_without_a_place_is_a_symbol_like_anyones(tmp_path: Path) -> None:

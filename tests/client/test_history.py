@@ -10,8 +10,8 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.arrays import FloatArray
-from crowdveil.client import Caps, Ledger
-from crowdveil.errors import Refusal
+from crowdveil.client import Ledger, PrivacyLimits
+from crowdveil.errors import CampaignRefused
 from crowdveil.policy.solver.optimal import optimal_policy
 from tests.town import square_town
 
@@ -27,9 +27,9 @@ def reports_allowed(path: Path) -> int:
     ledger, drawn = Ledger.create(path), 0
     for number in range(CAMPAIGNS):
         try:
-            ledger.draw_once(f"week-{number}", LN4, Caps().lifetime_epsilon_per_km, lambda: 0)
+            ledger.draw_once(f"week-{number}", LN4, PrivacyLimits().lifetime_epsilon_per_km, lambda: 0)
             drawn += 1
-        except Refusal:
+        except CampaignRefused:
             continue
     return drawn
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.client import Caps, Settings
-from crowdveil.errors import NotPrivateError, Refusal
+from crowdveil.client import DeviceSettings, PrivacyLimits
+from crowdveil.errors import CampaignRefused, NotPrivateError
 from crowdveil.policy.policy import MAGIC
 from tests.client.fake_server import AREA, LN4, TARGETS, FakeServer, new_device, small_policy
 from tests.town import square_town
@@ -191,7 +191,7 @@ def test_no_hostile_campaign_is_joined(tmp_path: Path, name: str) -> None:
     attack(server)
     server.raw_info = json.dumps(server.info).encode()
     device = new_device(tmp_path / "ledger", server)
-    with pytest.raises((Refusal, NotPrivateError), match=reason):
+    with pytest.raises((CampaignRefused, NotPrivateError), match=reason):
         device.join("noise", {8: 1.0})
     assert {request.method for request in server.requests} == {"GET"}
     assert device.ledger.entries() == {}
@@ -205,7 +205,7 @@ def test_the_same_campaign_without_the_attack_is_joined(tmp_path: Path) -> None:
 
 def test_an_owner_may_set_other_caps(tmp_path: Path) -> None:
     server = FakeServer(small_policy(epsilon_per_km=log(8)))
-    settings = Settings(Caps(epsilon_per_km=log(8)), beat_s=0)
+    settings = DeviceSettings(PrivacyLimits(epsilon_per_km=log(8)), beat_s=0)
     assert new_device(tmp_path / "ledger", server, settings).join("noise", {8: 1.0}).epsilon_per_km == log(8)
 
 
@@ -213,10 +213,10 @@ def test_an_owner_may_set_other_caps(tmp_path: Path) -> None:
     ("null_epsilon", "reason"), [(None, "takes NULL in the clear"), (log(17), "announces ε₀ = 2.83")]
 )
 def test_an_owner_may_ask_for_a_protected_null(tmp_path: Path, null_epsilon: float | None, reason: str) -> None:
-    settings = Settings(Caps(null_epsilon=log(16)), beat_s=0)
+    settings = DeviceSettings(PrivacyLimits(null_epsilon=log(16)), beat_s=0)
     server = FakeServer(small_policy(null_epsilon=null_epsilon))
     device = new_device(tmp_path / "refuses", server, settings)
-    with pytest.raises(Refusal, match=f"{reason}.*accepts at most ε₀ = 2.77259 about having a place at all"):
+    with pytest.raises(CampaignRefused, match=f"{reason}.*accepts at most ε₀ = 2.77259 about having a place at all"):
         device.join("noise", {8: 1.0})
     assert [request.path for request in server.requests] == ["/v1/campaigns/noise"]
     for fine in (log(16), log(2)):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import crowdveil as cv
-from crowdveil.client import Declined, Operator, Patience, Reply, Request
-from crowdveil.errors import NoAnswerError, Refusal
+from crowdveil.client import HttpReply, HttpRequest, Operator, RetryPolicy, ServerRefused
+from crowdveil.errors import CampaignRefused, ServerUnreachable
 from crowdveil.store import open_store
 from crowdveil.wire import SelectionRow
 from tests.client.fake_server import no_answer
@@ -61,18 +61,18 @@ def test_invites_are_as_many_as_asked_for_and_all_different(hall: Hall, operator
 
 
 def test_refusals_are_in_the_servers_words(operator: Operator) -> None:
-    with pytest.raises(Declined, match="not-found") as refused:
+    with pytest.raises(ServerRefused, match="not-found") as refused:
         operator.view("nowhere")
     assert refused.value.problem.status == 404
     operator.create(NAME, plan())
-    with pytest.raises(Declined, match="wrong-state"):
+    with pytest.raises(ServerRefused, match="wrong-state"):
         operator.record(NAME)
-    with pytest.raises(Declined):
+    with pytest.raises(ServerRefused):
         operator.create(NAME, plan(users=13))
 
 
 def test_a_wrong_token_is_refused_and_a_torn_one_not_even_sent(hall: Hall) -> None:
-    with pytest.raises(Declined, match="unauthorized"):
+    with pytest.raises(ServerRefused, match="unauthorized"):
         Operator(hall, "another-token", sleep=lambda _: None).campaigns()
     for torn in ("", " spaced", "two\nlines", "naïve"):
         with pytest.raises(cv.InputError, match="token") as refused:
@@ -85,24 +85,24 @@ def test_a_busy_server_is_asked_again_and_a_dead_one_is_told_about(hall: Hall) -
         def __init__(self, failures: int) -> None:
             self.failures = failures
 
-        def send(self, request: Request) -> Reply:
+        def send(self, request: HttpRequest) -> HttpReply:
             self.failures -= 1
             return no_answer() if self.failures >= 0 else hall.send(request)
 
-    patience = Patience(attempts=3)
-    assert Operator(Shaky(2), TOKEN, patience=patience, sleep=lambda _: None).campaigns().campaigns == ()
-    with pytest.raises(NoAnswerError, match="Is the server running"):
-        Operator(Shaky(3), TOKEN, patience=patience, sleep=lambda _: None).campaigns()
+    retry_policy = RetryPolicy(attempts=3)
+    assert Operator(Shaky(2), TOKEN, retry_policy=retry_policy, sleep=lambda _: None).campaigns().campaigns == ()
+    with pytest.raises(ServerUnreachable, match="Is the server running"):
+        Operator(Shaky(3), TOKEN, retry_policy=retry_policy, sleep=lambda _: None).campaigns()
 
 
 def test_an_answer_that_is_none_is_refused() -> None:
     class Odd:
-        def send(self, request: Request) -> Reply:
-            return Reply(200, body=b"\xff" + request.body)
+        def send(self, request: HttpRequest) -> HttpReply:
+            return HttpReply(200, body=b"\xff" + request.body)
 
     operator = Operator(Odd(), TOKEN, sleep=lambda _: None)
     for ask in (operator.campaigns, lambda: operator.selection_csv(NAME), lambda: operator.record(NAME)):
-        with pytest.raises(Refusal, match="makes no sense"):
+        with pytest.raises(CampaignRefused, match="makes no sense"):
             ask()
 
 
@@ -110,10 +110,10 @@ def test_a_campaigns_name_cannot_leave_its_place_in_the_path(hall: Hall) -> None
     seen: list[str] = []
 
     class Watching:
-        def send(self, request: Request) -> Reply:
+        def send(self, request: HttpRequest) -> HttpReply:
             seen.append(request.path)
             return hall.send(request)
 
-    with pytest.raises(Declined):
+    with pytest.raises(ServerRefused):
         Operator(Watching(), TOKEN, sleep=lambda _: None).view("../preview?x=1")
     assert seen == ["/v1/operator/campaigns/..%2Fpreview%3Fx%3D1"]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import crowdveil as cv
-from crowdveil.client import Device, HttpTransport, Ledger, Reply, Request, transport
-from crowdveil.errors import NoAnswerError
+from crowdveil.client import Device, HttpReply, HttpRequest, HttpTransport, Ledger, transport
+from crowdveil.errors import ServerUnreachable
 from tests.client.fake_server import FakeServer, hasty, small_policy
 
 
@@ -24,7 +24,7 @@ def listening(answer: FakeServer) -> Iterator[str]:
         def _any(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            reply = answer.send(Request(self.command, self.path, headers, body))
+            reply = answer.send(HttpRequest(self.command, self.path, headers, body))
             self.send_response(reply.status)
             for name, value in {**reply.headers, "content-length": str(len(reply.body))}.items():
                 self.send_header(name, value)
@@ -62,10 +62,10 @@ def test_the_same_device_joins_over_http(tmp_path: Path) -> None:
 def test_redirects_are_not_followed_and_cookies_not_kept() -> None:
     server = FakeServer(small_policy())
     cookie = {"set-cookie": "id=7", "location": "http://127.0.0.2/elsewhere"}
-    server.interfere = lambda _, __: Reply(302, cookie)
+    server.interfere = lambda _, __: HttpReply(302, cookie)
     with listening(server) as url, HttpTransport(url) as line:
         for _ in range(2):
-            assert line.send(Request("GET", "/v1/campaigns/noise")).status == 302
+            assert line.send(HttpRequest("GET", "/v1/campaigns/noise")).status == 302
     assert len(server.requests) == 2
     assert not any("cookie" in request.headers for request in server.requests)
 
@@ -76,11 +76,11 @@ def test_a_dead_server_and_an_endless_reply_are_no_answer(monkeypatch: pytest.Mo
     with (
         listening(server) as url,
         HttpTransport(url) as line,
-        pytest.raises(NoAnswerError, match="longer than 100 bytes"),
+        pytest.raises(ServerUnreachable, match="longer than 100 bytes"),
     ):
-        line.send(Request("GET", "/v1/campaigns/noise/rounds/0/policy"))
-    with HttpTransport(url) as line, pytest.raises(NoAnswerError, match="ConnectError"):
-        line.send(Request("GET", "/"))
+        line.send(HttpRequest("GET", "/v1/campaigns/noise/rounds/0/policy"))
+    with HttpTransport(url) as line, pytest.raises(ServerUnreachable, match="ConnectError"):
+        line.send(HttpRequest("GET", "/"))
 
 
 @pytest.mark.parametrize(

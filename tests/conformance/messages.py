@@ -10,12 +10,12 @@ from crowdveil.area.area import canonical_json, parse_json
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.wire import (
     PROBLEMS,
-    CampaignInfo,
-    Enrolment,
+    Announcement,
     ParticipantStatus,
     Problem,
     Receipt,
     Seat,
+    SeatRequest,
     Upload,
     secret_digest,
 )
@@ -60,10 +60,10 @@ def message_cases() -> Iterator[Case]:
             "receipt": receipt.to_bytes().decode(),
         }
     for secret, invite in (("s3cret", None), ("x" * 43, "INV-1-2-3")):
-        sent = Enrolment(protocol=1, secret_digest=secret_digest(secret), invite=invite)
+        sent = SeatRequest(protocol=1, secret_digest=secret_digest(secret), invite=invite)
         yield {"kind": "enrolment", "secret": secret, "invite": invite, "bytes": sent.to_bytes().decode()}
-    yield from _read_cases(CampaignInfo, INFO)
-    yield from _read_cases(CampaignInfo, {**INFO, "round": None, "policy_hash": None, "state": "draft"})
+    yield from _read_cases(Announcement, INFO)
+    yield from _read_cases(Announcement, {**INFO, "round": None, "policy_hash": None, "state": "draft"})
     yield from _read_cases(Seat, json.loads(SEAT.to_bytes()))
     yield from _read_cases(Receipt, json.loads(Receipt.of("winter-air", 3, Upload.of(SEAT, 1)).to_bytes()))
     for state in ("seated", "selected"):

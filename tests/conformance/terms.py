@@ -13,13 +13,13 @@ from crowdveil.area import Grid, Hexagons, Towers
 from crowdveil.certify import certify
 from crowdveil.certify.exponential import exponent_below, power_below
 from crowdveil.client import explain as words
-from crowdveil.client.events import Entry
+from crowdveil.client.events import LedgerEntry
 from crowdveil.client.ledger import check_lifetime
-from crowdveil.client.privacy_limits import Caps, check_terms
+from crowdveil.client.privacy_limits import PrivacyLimits, check_terms
 from crowdveil.errors import CrowdveilError
 from crowdveil.formatting import exact, in_plain_words, percent_up, rounded_up, rounded_up_below
 from crowdveil.policy.solver.optimal import optimal_policy
-from crowdveil.wire import CampaignInfo
+from crowdveil.wire import Announcement
 from tests.conformance.messages import INFO
 from tests.conformance.policies import KNOWS_NULL, double
 
@@ -84,9 +84,9 @@ def terms_cases() -> Iterator[Case]:
 
 
 def _terms(change: Case) -> Case:
-    info = CampaignInfo.model_validate({**INFO, **change})
+    info = Announcement.model_validate({**INFO, **change})
     try:
-        check_terms(info, Caps())
+        check_terms(info, PrivacyLimits())
         said = None
     except CrowdveilError as error:
         said = str(error)
@@ -133,8 +133,10 @@ def word_cases(generator: np.random.Generator) -> Iterator[Case]:
             said = words.describe_loss(epsilon, spent)
             yield {"kind": "loss", "epsilon": double(epsilon), "spent": double(spent), "text": said}
     entries = [
-        Entry("winter-air", epsilon_per_km=log(4), symbol=1, state="acknowledged", at="2026-01-02T03:04:05+00:00"),
-        Entry(
+        LedgerEntry(
+            "winter-air", epsilon_per_km=log(4), symbol=1, state="acknowledged", at="2026-01-02T03:04:05+00:00"
+        ),
+        LedgerEntry(
             "noise", epsilon_per_km=0.5, symbol=0, state="refused", reason="too late", at="2026-02-02T03:04:05+00:00"
         ),
     ]

@@ -27,8 +27,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from crowdveil.client import Device, Entry, Ledger, Patience, Reply, Request, Settings
-from crowdveil.errors import CrowdveilError, NoAnswerError
+from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, Ledger, LedgerEntry, RetryPolicy
+from crowdveil.errors import CrowdveilError, ServerUnreachable
 from crowdveil.wire import secret_digest
 from tests.client.fake_server import FakeServer, flat_policy
 from tests.faults.table import SHOWN, Line
@@ -45,13 +45,13 @@ class SocketTransport:
     def __init__(self, line: socket.socket) -> None:
         self.line = line
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: HttpRequest) -> HttpReply:
         _write(self.line, pickle.dumps((request.method, request.path, dict(request.headers), request.body)))
         answer = _read(self.line)
         if not answer:
-            raise NoAnswerError("the reply was lost")
+            raise ServerUnreachable("the reply was lost")
         status, body = pickle.loads(answer)
-        return Reply(status, body=body)
+        return HttpReply(status, body=body)
 
 
 class ForgetfulLedger(Ledger):
@@ -63,7 +63,7 @@ class ForgetfulLedger(Ledger):
         epsilon_per_km: float,  # noqa: ARG002
         lifetime_epsilon_per_km: float,  # noqa: ARG002
         draw: Callable[[], int],
-    ) -> Entry:
+    ) -> LedgerEntry:
         entry = self.entry(campaign)
         assert entry is not None
         return replace(entry, symbol=draw(), state="drawn")
@@ -130,7 +130,9 @@ def _play(
 
 
 def _join(path: Path, transport: SocketTransport, forgetful: bool) -> int:
-    device = Device(Settings(patience=Patience(attempts=50), beat_s=0), path, transport, sleep=lambda _: None)
+    device = Device(
+        DeviceSettings(retry_policy=RetryPolicy(attempts=50), beat_s=0), path, transport, sleep=lambda _: None
+    )
     if forgetful:
         device.ledger = ForgetfulLedger(path)
     try:
@@ -142,13 +144,13 @@ def _join(path: Path, transport: SocketTransport, forgetful: bool) -> int:
 
 def _serve_one(line: socket.socket, server: FakeServer, dice: random.Random, deadline: float | None) -> bool:
     """Answer one request; False at the deadline, or when the device hung up."""
-    patience = None if deadline is None else max(0.0, deadline - time.monotonic())
-    if not select.select([line], [], [], patience)[0]:
+    retry_policy = None if deadline is None else max(0.0, deadline - time.monotonic())
+    if not select.select([line], [], [], retry_policy)[0]:
         return False
     try:
         data = _read(line)
         method, path, headers, body = pickle.loads(data)
-        reply = server.send(Request(method, path, headers, body))
+        reply = server.send(HttpRequest(method, path, headers, body))
         lost = dice.random() < LOST_REPLIES
         _write(line, b"" if lost else pickle.dumps((reply.status, reply.body)))
     except (EOFError, BrokenPipeError, ConnectionResetError):

@@ -17,7 +17,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from crowdveil.wire import NewCampaign
+from crowdveil.wire import CampaignPlan
 from tests.faults.databases import PostgreSQL, scratch
 from tests.faults.light import Load, OperatorWire
 from tests.faults.nursery import HOST, Life, Nursery, free_port, running
@@ -39,7 +39,7 @@ expected-statuses = ["2xx", "3xx", "4xx", 503]
 SETTINGS = {"failures_per_minute": 10**6, "requests_per_minute": 10**6}
 """Or the operator is locked out after twenty wrong tokens, and all that is seen is 429."""
 OPEN, DRAFT, PAUSED, FINISHED = "noise", "noise-draft", "noise-paused", "noise-finished"
-MOST_TEXT = 1500
+MAX_TEXT = 1500
 CASES = re.compile(r"(\d+) generated")
 
 
@@ -56,11 +56,11 @@ def run(where: str, postgresql: PostgreSQL, nursery: Nursery, *, examples: int, 
             line.expect(server.wait() == 0, f"the server ended with code {server.code}")
         for text in Path(life.log).read_text().splitlines():
             broke_down = '"event": "internal"' in text or '"event": "child-ended"' in text or "Traceback" in text
-            line.expect(not broke_down, f"logged: {text[:MOST_TEXT]}")
+            line.expect(not broke_down, f"logged: {text[:MAX_TEXT]}")
     return line
 
 
-def small_plan() -> NewCampaign:
+def small_plan() -> CampaignPlan:
     """Sixteen cells, so that rounds and previews are made in a moment."""
     return plan(1000, 2, 500, square_town(4), targets=(5, 10))
 
@@ -113,6 +113,6 @@ def _fuzz(line: Line, life: Life, token: str, secret: str, folder: Path, example
     line.trials = int(found[-1]) if found else 0
     if done.returncode != 0 or not line.trials:
         blocks = re.split(r"\n(?=_{5,} )", done.stdout)
-        line.failures += [block.strip()[:MOST_TEXT] for block in blocks[1:]] or [
+        line.failures += [block.strip()[:MAX_TEXT] for block in blocks[1:]] or [
             done.stdout[-3000:] + done.stderr[-2000:]
         ]

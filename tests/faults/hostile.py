@@ -6,7 +6,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from crowdveil.errors import NotPrivateError, Refusal
+from crowdveil.errors import CampaignRefused, NotPrivateError
 from tests.client.fake_server import FakeServer, new_device, small_policy
 from tests.client.test_hostile_campaigns import HOSTILE
 from tests.faults.table import Line
@@ -34,6 +34,6 @@ def _refused(server: FakeServer, ledger: Path) -> bool:
     device = new_device(ledger, server)
     try:
         device.join("noise", {8: 1.0})
-    except (Refusal, NotPrivateError):
+    except (CampaignRefused, NotPrivateError):
         return {request.method for request in server.requests} == {"GET"} and device.ledger.entries() == {}
     return False

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from crowdveil.policy.policy import Policy
-from crowdveil.wire import PROTOCOL, Enrolment, Problem, Receipt, Seat, Upload, secret_digest
+from crowdveil.wire import PROTOCOL, Problem, Receipt, Seat, SeatRequest, Upload, secret_digest
 from tests.faults.nursery import HOST
 
 TIMEOUT_S = 10.0
@@ -158,7 +158,7 @@ class Load:
         wire.hang_up()
 
     async def _take_seat(self, wire: Wire, device: LightDevice) -> bool:
-        body = Enrolment(protocol=PROTOCOL, secret_digest=device.secret_hash).to_bytes()
+        body = SeatRequest(protocol=PROTOCOL, secret_digest=device.secret_hash).to_bytes()
         path = f"/v1/campaigns/{device.campaign}"
         unsure = False
         while True:

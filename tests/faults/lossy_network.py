@@ -23,7 +23,7 @@ from time import time
 
 from sqlalchemy import create_engine, inspect, text
 
-from crowdveil.client import Entry, Ledger
+from crowdveil.client import Ledger, LedgerEntry
 from crowdveil.wire import secret_digest
 from tests.faults.databases import POSTGRESQL, SQLITE, PostgreSQL, scratch
 from tests.faults.judge import Report, integrity, judge, read
@@ -117,7 +117,7 @@ async def _play(line: Line, life: Life, token: str, ledgers: Path, devices: int,
     line.notes.append(f"{dict(network.done)}; devices: {dict(through)}")
 
 
-def _judge(line: Line, database: str, entries: dict[int, Entry | None]) -> None:
+def _judge(line: Line, database: str, entries: dict[int, LedgerEntry | None]) -> None:
     told = {}
     for number, entry in entries.items():
         if entry is None or entry.state != "acknowledged" or entry.symbol is None:
@@ -137,7 +137,7 @@ def _search(
     folder: Path,
     postgresql: PostgreSQL,
     people: list[Person],
-    entries: list[Entry],
+    entries: list[LedgerEntry],
     token: str,
     since: float,
 ) -> None:
@@ -160,7 +160,7 @@ def _search(
     )
 
 
-def _digests_of(entry: Entry) -> tuple[str, str, str]:
+def _digests_of(entry: LedgerEntry) -> tuple[str, str, str]:
     return secret_digest(entry.secret), entry.receipt_digest, entry.policy_hash
 
 

@@ -242,7 +242,7 @@ def _fork(live: Callable[[], None]) -> int:
 def _live(life: Life) -> None:
     from crowdveil.server import run
     from crowdveil.server.child_process import Child
-    from crowdveil.server.settings import Settings
+    from crowdveil.server.settings import ServerSettings
 
     os.setsid()
     log = os.open(life.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -267,7 +267,7 @@ def _live(life: Life) -> None:
                 await super()._keep()
 
     vars(run)["Child"] = Forked
-    run.serve(life.database, HOST, life.port, Settings(**life.settings))
+    run.serve(life.database, HOST, life.port, ServerSettings(**life.settings))
 
 
 class _Process:
@@ -330,12 +330,12 @@ def _fork_conductor(database: str) -> tuple[int, int, int]:
 
 def _acknowledge_first() -> None:
     """Say that a report is stored, and store it then."""
-    from crowdveil.server.commit_queue import Desk, Filed, Sent
+    from crowdveil.server.commit_queue import CommitQueue, Filed, Sent
 
-    honest = Desk.file
+    honest = CommitQueue.file
     waiting: set[asyncio.Task[Filed]] = set()
 
-    async def file(self: Desk, sent: Sent) -> Filed:
+    async def file(self: CommitQueue, sent: Sent) -> Filed:
         number = self._seats.get((sent.campaign, sent.secret_hash))
         if number is None:
             return await honest(self, sent)
@@ -344,7 +344,7 @@ def _acknowledge_first() -> None:
         task.add_done_callback(waiting.discard)
         return Filed("accepted", number)
 
-    Desk.file = file  # type: ignore[method-assign]
+    CommitQueue.file = file  # type: ignore[method-assign]
 
 
 def _trust_the_cache() -> None:
@@ -365,14 +365,14 @@ def _tell_all() -> None:
     from crowdveil.server import logs
     from crowdveil.server import request_guard as gate
 
-    honest = gate.Gate._pass
+    honest = gate.RequestGuard._pass
 
-    async def tell(self: gate.Gate, scope: Any, receive: Any, send: Any) -> None:
+    async def tell(self: gate.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
         told = {name.decode(): value.decode() for name, value in scope["headers"] if name == b"authorization"}
         logs.log().info("request", extra={"address": gate.address_of(scope), **told})
         await honest(self, scope, receive, send)
 
-    gate.Gate._pass = tell  # type: ignore[method-assign]
+    gate.RequestGuard._pass = tell  # type: ignore[method-assign]
 
 
 def _answer_as_one_likes() -> None:
@@ -381,15 +381,15 @@ def _answer_as_one_likes() -> None:
 
     from crowdveil.server import request_guard as gate
 
-    honest = gate.Gate._pass
+    honest = gate.RequestGuard._pass
 
-    async def answer(self: gate.Gate, scope: Any, receive: Any, send: Any) -> None:
-        if scope["path"] == "/v1/nothing":
+    async def answer(self: gate.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/v1/ping":
             await Response(status_code=418)(scope, receive, send)
         else:
             await honest(self, scope, receive, send)
 
-    gate.Gate._pass = answer  # type: ignore[method-assign]
+    gate.RequestGuard._pass = answer  # type: ignore[method-assign]
 
 
 VARIANTS: dict[str, Callable[[], None]] = {

@@ -6,17 +6,17 @@ import secrets
 
 import crowdveil as cv
 from crowdveil.store import add_operator, open_store
-from crowdveil.wire import PROTOCOL, NewCampaign, secret_digest
+from crowdveil.wire import PROTOCOL, CampaignPlan, secret_digest
 from tests.client.fake_server import LN4
 from tests.town import square_town
 
 
 def plan(
     users: int, rounds: int, round_size: int | None = None, area: cv.Area | None = None, **fields: object
-) -> NewCampaign:
+) -> CampaignPlan:
     """A plan whose policies are made in a moment."""
     chosen = area if area is not None else square_town(6)
-    return NewCampaign.model_validate(
+    return CampaignPlan.model_validate(
         {
             "protocol": PROTOCOL,
             "name": "Noise map",

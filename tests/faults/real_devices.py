@@ -24,17 +24,17 @@ import httpx
 import numpy as np
 
 import crowdveil as cv
-from crowdveil.client import Device, Entry, HttpTransport, Ledger, Patience, Settings, Where
+from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, LedgerEntry, LocationHistory, RetryPolicy
 from crowdveil.client.fleet import Certified
 from crowdveil.client.transport import check_url
-from crowdveil.errors import NoAnswerError, Refusal
+from crowdveil.errors import CampaignRefused, ServerUnreachable
 from crowdveil.traces import Visits
 from tests.faults.nursery import HOST
 
 CAMPAIGN = "noise"
 TIMEOUT_S = 3.0
 """Shorter than the network stalls, so that some requests arrive after they were sent again."""
-SETTINGS = Settings(patience=Patience(attempts=8, first_wait_s=0.02, longest_wait_s=1.0), beat_s=0)
+SETTINGS = DeviceSettings(retry_policy=RetryPolicy(attempts=8, first_wait_s=0.02, longest_wait_s=1.0), beat_s=0)
 AGAIN_S = 0.2
 SOUTH, WEST, SIDE_KM = 48.1, 11.5, 8
 
@@ -49,7 +49,7 @@ class Person:
     """Who owns a device, where they are, and where they call from."""
 
     number: int
-    where: Where
+    where: LocationHistory
     address: str
 
 
@@ -95,7 +95,7 @@ class FromAddress(HttpTransport):
         self._client = httpx.Client(headers=headers, timeout=TIMEOUT_S, transport=transport, trust_env=False)
 
 
-def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -> Entry | None:
+def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -> LedgerEntry | None:
     """Join, as often as it takes."""
     Ledger.create(ledger)
     with FromAddress(url, who.address) as transport:
@@ -103,9 +103,9 @@ def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -
         while time.monotonic() < give_up:
             try:
                 return device.join(CAMPAIGN, who.where)
-            except NoAnswerError:
+            except ServerUnreachable:
                 continue
-            except Refusal as error:  # no seat until the next round opens; anything else is seen in the ledger
+            except CampaignRefused as error:  # no seat until the next round opens; anything else is seen in the ledger
                 entry = device.ledger.entry(CAMPAIGN)
                 if entry is not None and entry.state == "refused":
                     sys.stderr.write(f"device {who.number}: {error}\n")

@@ -17,11 +17,11 @@ import numpy as np
 
 import crowdveil as cv
 from crowdveil.arrays import IntArray
-from crowdveil.campaign import Plan, Way, select
+from crowdveil.campaign import Algorithm, Plan, select
 from crowdveil.prior import target_chances
-from crowdveil.simulate.compare import Question, compare
+from crowdveil.simulate.compare import ComparisonSettings, compare
 from crowdveil.simulate.simulation import play
-from tests.simulate.small import small_world
+from tests.simulate.small import small_dataset
 from tests.town import live, people_around, square_town
 
 FILE = Path(__file__).parent / "golden.json"
@@ -92,12 +92,12 @@ def describe_policy(policy: cv.Policy) -> dict[str, Any]:
     return found
 
 
-def describe_campaign(way: Way, null_epsilon: float | None) -> dict[str, Any]:
+def describe_campaign(algorithm: Algorithm, null_epsilon: float | None) -> dict[str, Any]:
     town = square_town(6)
     generator = np.random.default_rng(8)
     places: IntArray = live(people_around(town, 2), 600, generator)
     places[generator.random(600) < 0.2] = -1
-    plan = Plan(town, (8, 21), LN4, 600, 30, 4, way=way, seed=7, null_epsilon=null_epsilon)
+    plan = Plan(town, (8, 21), LN4, 600, 30, 4, algorithm=algorithm, seed=7, null_epsilon=null_epsilon)
     state, reports, _ = play(plan, np.arange(600), places, generator)
     chosen = select(state, reports)
     return {
@@ -112,8 +112,8 @@ def describe_campaign(way: Way, null_epsilon: float | None) -> dict[str, Any]:
 
 
 def golden() -> dict[str, Any]:
-    dataset = small_world()
-    compared = compare(dataset, Question((int(dataset.densest[0]),), LN4, seeds=2))
+    dataset = small_dataset()
+    compared = compare(dataset, ComparisonSettings((int(dataset.densest[0]),), LN4, seeds=2))
     rng = np.random.default_rng(9)
     return {
         "areas": {
@@ -126,8 +126,10 @@ def golden() -> dict[str, Any]:
         },
         "policies": {name: describe_policy(policy) for name, policy in policies()},
         "campaigns": {
-            f"{way}/{'clear' if null_epsilon is None else 'protected'}": describe_campaign(way, null_epsilon)
-            for way in ("crowdveil", "algorithm-2")
+            f"{algorithm}/{'clear' if null_epsilon is None else 'protected'}": describe_campaign(
+                algorithm, null_epsilon
+            )
+            for algorithm in ("crowdveil", "algorithm-2")
             for null_epsilon in (None, log(64))
         },
         "profiles": {

@@ -9,42 +9,42 @@ import numpy as np
 import pytest
 
 from crowdveil.errors import InputError
-from crowdveil.paper import cities as worlds
+from crowdveil.paper import cities as cities
 from crowdveil.paper.cases import Case, run_case
-from crowdveil.paper.cities import OFFSETS_M, Source, offsets, open_world
+from crowdveil.paper.cities import OFFSETS_M, CitySource, offsets, open_city
 from crowdveil.traces import Visits, read_cabspotting
 from tests.profile.people import NEW_YORK, needs_new_york
-from tests.simulate.small import small_world
+from tests.simulate.small import small_dataset
 from tests.traces.files import real
 
-NEW_YORK_SOURCE = Source("new-york", str(NEW_YORK))
+NEW_YORK_SOURCE = CitySource("new-york", str(NEW_YORK))
 
 
 def test_coverage_is_the_share_of_test_periods_with_a_visit_to_any_target() -> None:
-    world = small_world()
-    targets = tuple(int(cell) for cell in world.densest[:2])
-    rows = world.counts
-    for user, share in enumerate(world.coverage(targets).tolist()):
+    dataset = small_dataset()
+    targets = tuple(int(cell) for cell in dataset.densest[:2])
+    rows = dataset.counts
+    for user, share in enumerate(dataset.coverage(targets).tolist()):
         mine = (rows.user == user) & np.isin(rows.cell, targets)
-        periods = {period for period in rows.period[mine].tolist() if period in world.split.test}
-        assert share == len(periods) / len(world.split.test)
+        periods = {period for period in rows.period[mine].tolist() if period in dataset.split.test}
+        assert share == len(periods) / len(dataset.split.test)
 
 
 def test_the_densest_cells_are_found_in_the_training_periods_alone() -> None:
-    world = small_world()
-    rows = world.counts.during(world.split.train)
-    visits = np.bincount(rows.cell, rows.visits, minlength=len(world.area))
-    assert visits[world.densest[0]] == visits.max()
-    assert (np.diff(visits[world.densest]) <= 0).all()
+    dataset = small_dataset()
+    rows = dataset.counts.during(dataset.split.train)
+    visits = np.bincount(rows.cell, rows.visits, minlength=len(dataset.area))
+    assert visits[dataset.densest[0]] == visits.max()
+    assert (np.diff(visits[dataset.densest]) <= 0).all()
 
 
 def test_the_tower_city_needs_no_file_and_is_the_same_every_time() -> None:
-    world = open_world(Source("tower-city"))
-    assert (len(world.area), world.counts.users) == (250, 5378)
-    assert (len(world.split.train), len(world.split.test)) == (9, 1)
+    dataset = open_city(CitySource("tower-city"))
+    assert (len(dataset.area), dataset.counts.users) == (250, 5378)
+    assert (len(dataset.split.train), len(dataset.split.test)) == (9, 1)
     assert offsets("tower-city") == 1
-    open_world.cache_clear()
-    assert open_world(Source("tower-city")).counts.visits.sum() == world.counts.visits.sum()
+    open_city.cache_clear()
+    assert open_city(CitySource("tower-city")).counts.visits.sum() == dataset.counts.visits.sum()
 
 
 def test_call_logs_are_read_where_somebody_has_them(tmp_path: Path) -> None:
@@ -56,35 +56,35 @@ def test_call_logs_are_read_where_somebody_has_them(tmp_path: Path) -> None:
         for hour in (8, 9, 12, 18)
     ]
     (tmp_path / "calls.csv").write_text("\n".join(calls) + "\n", encoding="utf-8")
-    world = open_world(Source("tower-city", str(tmp_path / "calls.csv"), str(tmp_path / "towers.csv")))
-    assert (len(world.area), world.counts.users, world.title) == (3, 20, "Call logs by tower")
-    assert world.counts.periods.start.isoformat() == "2012-04-02"
+    dataset = open_city(CitySource("tower-city", str(tmp_path / "calls.csv"), str(tmp_path / "towers.csv")))
+    assert (len(dataset.area), dataset.counts.users, dataset.title) == (3, 20, "Call logs by tower")
+    assert dataset.counts.periods.start.isoformat() == "2012-04-02"
 
 
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(InputError, match="should be one of new-york, san-francisco, tower-city"):
-        open_world(Source("atlantis"))
+        open_city(CitySource("atlantis"))
     with pytest.raises(InputError, match="the study new-york needs its traces"):
-        open_world(Source("new-york"))
+        open_city(CitySource("new-york"))
     with pytest.raises(InputError, match="tower positions"):
-        open_world(Source("tower-city", "calls.csv"))
+        open_city(CitySource("tower-city", "calls.csv"))
 
 
 @pytest.mark.long
 @needs_new_york
 def test_new_york_is_cut_as_the_first_measurements_cut_it() -> None:
-    world = open_world(NEW_YORK_SOURCE)
-    assert (len(world.area), world.counts.users) == (204, 1083)
-    assert world.half_life.half_life_periods == 4
-    assert world.half_life.validation.stop <= world.split.train.stop
+    dataset = open_city(NEW_YORK_SOURCE)
+    assert (len(dataset.area), dataset.counts.users) == (204, 1083)
+    assert dataset.half_life.half_life_periods == 4
+    assert dataset.half_life.validation.stop <= dataset.split.train.stop
 
 
 @pytest.mark.long
 @needs_new_york
 def test_the_grid_can_be_shifted() -> None:
-    worlds = [open_world(NEW_YORK_SOURCE, offset) for offset in range(len(OFFSETS_M))]
-    assert len({world.area for world in worlds}) == len(OFFSETS_M)
-    assert {world.half_life.half_life_periods for world in worlds} == {4}
+    cities = [open_city(NEW_YORK_SOURCE, offset) for offset in range(len(OFFSETS_M))]
+    assert len({dataset.area for dataset in cities}) == len(OFFSETS_M)
+    assert {dataset.half_life.half_life_periods for dataset in cities} == {4}
 
 
 @pytest.mark.long
@@ -92,7 +92,7 @@ def test_the_grid_can_be_shifted() -> None:
 @pytest.mark.parametrize(("method", "first_measured"), [("none", 0.32), ("algorithm-1", 0.215), ("laplace", 0.17)])
 def test_new_york_gives_the_first_measurements_again(method: str, first_measured: float) -> None:
     """Dense target, π known, ε = ln 4 per km, δ = 0.7: 100 seeds have a standard error of 0.8 points."""
-    target = (int(open_world(NEW_YORK_SOURCE).densest[0]),)
+    target = (int(open_city(NEW_YORK_SOURCE).densest[0]),)
     seeds = (0, 100)
     case = Case("f", "l", 0, target, method, "poisson", "random", log(4), 0.7, seeds)  # type: ignore[arg-type]
     found = np.mean(run_case(NEW_YORK_SOURCE, case).coverage)
@@ -107,11 +107,11 @@ def test_san_francisco_has_the_published_cabs_on_seventeen_weekdays(monkeypatch:
         read.append(read_cabspotting(path))
         return read[-1]
 
-    monkeypatch.setattr(worlds, "read_cabspotting", read_once)
-    world = open_world(Source("san-francisco", str(real("cabspotting_5min.csv.xz"))))
-    assert world.counts.users == 537
-    assert (len(world.split.train), len(world.split.test)) == (13, 4)
-    assert world.counts.empty_periods(range(17)) == ()
+    monkeypatch.setattr(cities, "read_cabspotting", read_once)
+    dataset = open_city(CitySource("san-francisco", str(real("cabspotting_5min.csv.xz"))))
+    assert dataset.counts.users == 537
+    assert (len(dataset.split.train), len(dataset.split.test)) == (13, 4)
+    assert dataset.counts.empty_periods(range(17)) == ()
 
     (visits,) = read
     assert len(visits) + sum(visits.dropped.values()) == 2_258_536

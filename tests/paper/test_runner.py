@@ -11,24 +11,24 @@ import pytest
 
 from crowdveil.paper import cases, runner
 from crowdveil.paper.cases import Case, Result, run_case
-from crowdveil.paper.cities import Source
+from crowdveil.paper.cities import CitySource
 from crowdveil.paper.runner import digest_of, run_cases
-from tests.simulate.small import small_world
+from tests.simulate.small import small_dataset
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cases, "open_world", lambda _, offset=0: small_world(offset))
+    monkeypatch.setattr(cases, "open_city", lambda _, offset=0: small_dataset(offset))
 
 
-def source(folder: Path, text: str = "traces") -> Source:
+def source(folder: Path, text: str = "traces") -> CitySource:
     file = folder / "traces.txt"
     file.write_text(text, encoding="utf-8")
-    return Source("new-york", str(file))
+    return CitySource("new-york", str(file))
 
 
 def case(seeds: tuple[int, int] = (0, 3), **more: object) -> Case:
-    target = (int(small_world().densest[0]),)
+    target = (int(small_dataset().densest[0]),)
     asked = {"method": "laplace", "profile": "poisson", "rule": "random", "delta": 0.7, **more}
     return Case("f", "l", 0, target, epsilon_per_km=log(4), seeds=seeds, **asked)  # type: ignore[arg-type]
 
@@ -53,7 +53,7 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     first = run_cases(where, asked[:1], tmp_path, workers=1)
     ran: list[Case] = []
 
-    def watch(place: Source, one: Case) -> Result:
+    def watch(place: CitySource, one: Case) -> Result:
         ran.append(one)
         return run_case(place, one)
 

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from crowdveil.errors import NotPrivateError
-from crowdveil.paper import cities as worlds
+from crowdveil.paper import cities as cities
 from crowdveil.paper import study
-from crowdveil.paper.cities import Source
+from crowdveil.paper.cities import CitySource
 from crowdveil.paper.claims import claims_of
 from crowdveil.paper.figures import QUICK
 from crowdveil.paper.figures.attackers import _attack, best_guesses, guess_bounds
 from crowdveil.paper.study import Study, run_study
 from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.simulate.records import Record
-from tests.simulate.small import small_world
+from tests.simulate.small import small_dataset
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("study")]  # what all look at is made once
 PAPERS = ["two-targets", "epsilons", "deltas", "many-targets", "divergences", "runtimes", "rocs"]
@@ -34,11 +34,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Study:
     traces = folder / "traces.txt"
     traces.write_text("stands for New York", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(worlds._RECIPES, "new-york", lambda _, offset: small_world(offset))
+        patch.setitem(cities._RECIPES, "new-york", lambda _, offset: small_dataset(offset))
         patch.setattr(study, "QUICK", SMALL)
-        worlds.open_world.cache_clear()
-        found = run_study(Source("new-york", str(traces)), folder / "out", quick=True, workers=1)
-        worlds.open_world.cache_clear()
+        cities.open_city.cache_clear()
+        found = run_study(CitySource("new-york", str(traces)), folder / "out", quick=True, workers=1)
+        cities.open_city.cache_clear()
     return found
 
 
@@ -93,22 +93,22 @@ def test_the_attacker_never_exceeds_the_bound(made: Study) -> None:
 
 def test_an_attack_on_a_policy_that_is_not_private_enough_is_noticed() -> None:
     """Held against the bound of a smaller ε than its own, a tight policy is found out."""
-    world = small_world()
-    prior = np.full(len(world.area), 1 / len(world.area))
-    policy = optimal_policy(world.area, prior, [5], epsilon_per_km=2.0, beta=0.01)
-    _attack(policy, prior, guess_bounds(world.area, prior, 2.0), 1)
+    dataset = small_dataset()
+    prior = np.full(len(dataset.area), 1 / len(dataset.area))
+    policy = optimal_policy(dataset.area, prior, [5], epsilon_per_km=2.0, beta=0.01)
+    _attack(policy, prior, guess_bounds(dataset.area, prior, 2.0), 1)
     with pytest.raises(NotPrivateError, match="above the bound"):
-        _attack(policy, prior, guess_bounds(world.area, prior, 1.0), 1)
+        _attack(policy, prior, guess_bounds(dataset.area, prior, 1.0), 1)
 
 
 def test_the_best_guess_after_a_hit_is_the_target_at_its_bound() -> None:
     """Theorem 1: where nothing saturates, the target's posterior is exactly what ε allows."""
-    world = small_world()
-    prior = np.full(len(world.area), 1 / len(world.area))
-    policy = optimal_policy(world.area, prior, [5], epsilon_per_km=2.0, beta=0.01)
+    dataset = small_dataset()
+    prior = np.full(len(dataset.area), 1 / len(dataset.area))
+    policy = optimal_policy(dataset.area, prior, [5], epsilon_per_km=2.0, beta=0.01)
     guess, chance = best_guesses(policy, prior)
     assert guess[0] == 5
-    assert isclose(chance[0], guess_bounds(world.area, prior, 2.0)[5], rel_tol=1e-5)
+    assert isclose(chance[0], guess_bounds(dataset.area, prior, 2.0)[5], rel_tol=1e-5)
 
 
 def test_a_study_goes_on_where_it_was_interrupted(made: Study, tmp_path: Path) -> None:
@@ -118,11 +118,11 @@ def test_a_study_goes_on_where_it_was_interrupted(made: Study, tmp_path: Path) -
     traces = tmp_path / "traces.txt"
     traces.write_text("stands for New York", encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(worlds._RECIPES, "new-york", lambda _, offset: small_world(offset))
+        patch.setitem(cities._RECIPES, "new-york", lambda _, offset: small_dataset(offset))
         patch.setattr(study, "QUICK", SMALL)
         patch.setattr("crowdveil.paper.runner.run_case", lambda *_: pytest.fail("ran a case again"))
-        worlds.open_world.cache_clear()
-        again = run_study(Source("new-york", str(traces)), tmp_path, quick=True, workers=1)
-        worlds.open_world.cache_clear()
+        cities.open_city.cache_clear()
+        again = run_study(CitySource("new-york", str(traces)), tmp_path, quick=True, workers=1)
+        cities.open_city.cache_clear()
     simulated = [r for r in made.records if r.measure in ("coverage", "divergence_nats")]
     assert [r for r in again.records if r.measure in ("coverage", "divergence_nats")] == simulated

@@ -6,14 +6,14 @@ from dataclasses import replace
 from math import log
 from typing import Any
 
-from crowdveil.plots.figure_spec import OURS, PAPER, Chart, Look
+from crowdveil.plots.figure_spec import OURS, PAPER, Chart, FigureSpec
 from crowdveil.simulate.records import Record
 
 COVERAGE = {"none": 0.31, "crowdveil": 0.27, "algorithm-2": 0.2, "laplace": 0.12, "random": 0.02}
 
 
-def look(chart: Chart, x: str = "label", **changes: Any) -> Look:
-    made = Look(f"made-up-{chart}", "Made up", "Figure 5", "What is it?", chart, x, "the x", "coverage")
+def spec(chart: Chart, x: str = "label", **changes: Any) -> FigureSpec:
+    made = FigureSpec(f"made-up-{chart}", "Made up", "Figure 5", "What is it?", chart, x, "the x", "coverage")
     return replace(made, **changes)
 
 

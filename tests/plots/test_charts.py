@@ -18,16 +18,16 @@ from matplotlib.figure import Figure
 from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.errors import InputError
 from crowdveil.plots.charts import METHODS, draw, epsilon_name, map_of_cells, save, series_name, written
-from crowdveil.plots.figure_spec import Look
+from crowdveil.plots.figure_spec import FigureSpec
 from crowdveil.simulate.records import Record
-from tests.plots.made_up import bars, curves, dots, lines, look, record
+from tests.plots.made_up import bars, curves, dots, lines, record, spec
 
 NEW_YORK = (40.65, -74.03, 40.82, -73.90)
 SAMPLES = {
-    "bars": (look("bars"), bars()),
-    "lines": (look("lines", "epsilon_per_km"), lines()),
-    "dots": (look("dots", "rank"), dots()),
-    "curves": (look("curves", "curve", percent=False), curves()),
+    "bars": (spec("bars"), bars()),
+    "lines": (spec("lines", "epsilon_per_km"), lines()),
+    "dots": (spec("dots", "rank"), dots()),
+    "curves": (spec("curves", "curve", percent=False), curves()),
 }
 
 
@@ -55,7 +55,7 @@ def words(figure: Figure) -> list[str]:
 
 
 def test_bars_are_as_high_as_the_values_with_their_intervals_and_the_papers_marks() -> None:
-    figure = draw(look("bars"), bars())
+    figure = draw(spec("bars"), bars())
     assert len(figure.axes) == 2
     for axes, label in zip(panels_of(figure), ("dense target", "sparser target"), strict=True):
         expected = [r for r in bars() if r.label == label]
@@ -76,7 +76,7 @@ def test_bars_are_as_high_as_the_values_with_their_intervals_and_the_papers_mark
 
 
 def test_a_bar_has_its_methods_colour_and_the_papers_mark_stands_on_the_right_bar() -> None:
-    axes = panels_of(draw(look("bars"), bars()))[0]
+    axes = panels_of(draw(spec("bars"), bars()))[0]
     drawn = {(to_hex(bar.get_facecolor()), bar.get_height()): bar.get_x() + bar.get_width() / 2 for bar in axes.patches}
     expected = [r for r in bars() if r.label == "dense target"]
     assert set(drawn) == {(METHODS[r.method].colour, r.value) for r in expected}
@@ -88,14 +88,14 @@ def test_a_bar_has_its_methods_colour_and_the_papers_mark_stands_on_the_right_ba
 
 def test_bars_of_one_series_at_several_x_make_groups() -> None:
     found = [record(method, 0.1 * many, targets=many) for method in ("crowdveil", "random") for many in (4, 1, 2)]
-    axes = panels_of(draw(look("bars", "targets"), found))[0]
+    axes = panels_of(draw(spec("bars", "targets"), found))[0]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "2", "4"]
     heights = [bar.get_height() for bar in sorted(axes.patches, key=lambda bar: float(bar.get_x()))]
     assert heights == pytest.approx([0.1, 0.1, 0.2, 0.2, 0.4, 0.4])
 
 
 def test_lines_go_through_the_values_in_order_of_x_with_shaded_intervals() -> None:
-    axes = panels_of(draw(look("lines", "epsilon_per_km"), lines()))[0]
+    axes = panels_of(draw(spec("lines", "epsilon_per_km"), lines()))[0]
     for method in ("crowdveil", "algorithm-2", "random"):
         own = sorted((r for r in lines() if r.method == method), key=lambda r: r.epsilon_per_km or 0.0)
         colour = METHODS[method].colour
@@ -113,7 +113,7 @@ def test_lines_go_through_the_values_in_order_of_x_with_shaded_intervals() -> No
 
 
 def test_dots_have_a_row_for_each_rank_with_small_and_big_ones() -> None:
-    axes = panels_of(draw(look("dots", "rank"), dots()))[0]
+    axes = panels_of(draw(spec("dots", "rank"), dots()))[0]
     assert [text.get_text() for text in axes.get_yticklabels()] == [str(rank) for rank in range(1, 21)]
     drawn = {
         (round(float(line.get_xdata()[0]), 9), round(float(line.get_ydata()[0])) + 1, line.get_markersize() > 6)
@@ -125,7 +125,7 @@ def test_dots_have_a_row_for_each_rank_with_small_and_big_ones() -> None:
 
 def test_a_mean_of_all_ranks_stands_in_a_panel_of_its_own_on_the_same_axis() -> None:
     mean = record(value=0.2, label="mean of all", extra={"rank": 0})
-    figure = draw(look("dots", "rank"), [mean, *dots()])
+    figure = draw(spec("dots", "rank"), [mean, *dots()])
     above, below = figure.axes
     assert above.get_xlim() == below.get_xlim()
     assert above.get_position().y0 > below.get_position().y1
@@ -143,7 +143,7 @@ def test_curves_are_drawn_point_by_point_with_their_area_in_the_legend() -> None
 
 
 def test_panels_of_one_measure_share_their_axis() -> None:
-    figure = draw(look("bars"), bars())
+    figure = draw(spec("bars"), bars())
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
 
 
@@ -151,7 +151,7 @@ def test_a_logarithmic_axis_shows_every_value() -> None:
     found = [
         record(value=seconds, measure="seconds", paper=450.0, extra={"interval": "quartiles"}) for seconds in (0.1,)
     ]
-    figure = draw(look("bars", percent=False, log=True), found)
+    figure = draw(spec("bars", percent=False, log=True), found)
     low, high = figure.axes[0].get_ylim()
     assert 0 < low < 0.09
     assert high > 450
@@ -162,16 +162,16 @@ def test_a_logarithmic_axis_shows_every_value() -> None:
 def test_two_records_at_the_same_spot_are_refused() -> None:
     for chart, x in (("bars", "label"), ("lines", "targets")):
         with pytest.raises(InputError, match="the same spot"):
-            draw(look(chart, x), [record(), record(value=0.1)])  # type: ignore[arg-type]
+            draw(spec(chart, x), [record(), record(value=0.1)])  # type: ignore[arg-type]
 
 
 def test_no_records_and_an_unknown_x_are_refused() -> None:
     with pytest.raises(InputError, match="at least one"):
-        draw(look("bars"), [])
+        draw(spec("bars"), [])
     with pytest.raises(InputError, match="a field of the records"):
-        draw(look("lines", "nothing"), [record()])
+        draw(spec("lines", "nothing"), [record()])
     with pytest.raises(InputError, match="should be a number"):
-        draw(look("lines", "offset"), [record(), record("random", 0.02, offset=1)])
+        draw(spec("lines", "offset"), [record(), record("random", 0.02, offset=1)])
 
 
 # --- words --------------------------------------------------------------------------------------------------
@@ -188,12 +188,12 @@ def test_series_are_named_for_people() -> None:
 
 
 def test_profile_and_rule_are_named_only_where_several_meet() -> None:
-    one = draw(look("lines", "targets"), [record(), record("random", 0.02)])
+    one = draw(spec("lines", "targets"), [record(), record("random", 0.02)])
     assert not any("target-aware" in text for text in words(one))
-    mixed = draw(look("lines", "targets"), [record(), record(profile="poisson", rule="random", value=0.2)])
+    mixed = draw(spec("lines", "targets"), [record(), record(profile="poisson", rule="random", value=0.2)])
     assert "crowdveil (ours), poisson, random place" in words(mixed)
     by_panel = [record(label="recency profile"), record(profile="poisson", rule="random", label="poisson profile")]
-    titles = [axes.get_title(loc="left") for axes in draw(look("lines", "targets"), by_panel).axes]
+    titles = [axes.get_title(loc="left") for axes in draw(spec("lines", "targets"), by_panel).axes]
     assert titles == ["recency profile, target-aware", "poisson profile, random place"]
 
 
@@ -264,7 +264,7 @@ def test_matplotlibs_settings_stay_as_they_were(tmp_path: Path) -> None:
 
 
 def test_dollars_in_a_title_are_no_formula(tmp_path: Path) -> None:
-    shown = Look("a", "From $5 to $6", "", "", "bars", "label", "", "coverage")
+    shown = FigureSpec("a", "From $5 to $6", "", "", "bars", "label", "", "coverage")
     picture = save(draw(shown, [record(label="$1 and $2")]), tmp_path, "chart")
     assert "From $5 to $6" in picture.svg
     assert "$1 and $2" in picture.svg
@@ -278,7 +278,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("panels", [1, 2, 3, 4, 5, 7])
 def test_panels_wrap_after_three(panels: int) -> None:
     found: list[Record] = [record(label=f"panel {number}") for number in range(panels)]
-    columns = {round(axes.get_position().x0, 6) for axes in draw(look("lines", "targets"), found).axes}
+    columns = {round(axes.get_position().x0, 6) for axes in draw(spec("lines", "targets"), found).axes}
     assert len(columns) == {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 7: 3}[panels]
 
 

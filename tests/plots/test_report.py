@@ -13,8 +13,8 @@ import pytest
 
 from crowdveil.errors import InputError
 from crowdveil.plots.charts import Picture, draw, save
-from crowdveil.plots.report import Claim, FigurePart, MapPart, Report, report_html, write_report
-from tests.plots.made_up import bars, curves, dots, lines, look, record
+from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, report_html, write_report
+from tests.plots.made_up import bars, curves, dots, lines, record, spec
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 EVIL = "<script>alert('x')</script> & \"more\""
@@ -58,18 +58,22 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+def report(tmp_path_factory: pytest.TempPathFactory) -> HtmlReport:
     folder = tmp_path_factory.mktemp("pictures")
     samples = [
-        (look("bars"), bars()),
-        (look("lines", "epsilon_per_km"), lines()),
-        (look("dots", "rank"), dots()),
-        (look("curves", "curve", percent=False), curves()),
+        (spec("bars"), bars()),
+        (spec("lines", "epsilon_per_km"), lines()),
+        (spec("dots", "rank"), dots()),
+        (spec("curves", "curve", percent=False), curves()),
     ]
     parts = [FigurePart(one, found, save(draw(one, found), folder, one.name), "Seen: more.") for one, found in samples]
-    return Report(
+    return HtmlReport(
         title="Nowhere, repeated",
-        summary=[Claim("Ours is above.", "holds"), Claim("It is equal.", "does not hold"), Claim("A grid.", "note")],
+        summary=[
+            StudyClaim("Ours is above.", "holds"),
+            StudyClaim("It is equal.", "does not hold"),
+            StudyClaim("A grid.", "note"),
+        ],
         facts={"dataset": "made up", "users": "1,083"},
         figures=parts,
         maps=[MapPart("Visits", parts[0].picture)],
@@ -79,18 +83,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 @pytest.fixture(scope="module")
-def page(report: Report) -> Page:
+def page(report: HtmlReport) -> Page:
     return Page(report_html(report))
 
 
-def test_every_record_is_a_row_of_its_figures_table(report: Report, page: Page) -> None:
+def test_every_record_is_a_row_of_its_figures_table(report: HtmlReport, page: Page) -> None:
     rows: list[dict[str, str]] = []
     for cells in page.rows:
         if cells[0] == "method":
             names = cells
         elif len(cells) > 10:
             rows.append(dict(zip(names, cells, strict=True)))
-    found = [(part.look, one) for part in report.figures for one in part.records]
+    found = [(part.spec, one) for part in report.figures for one in part.records]
     assert len(rows) == len(found)
     for row, (shown, one) in zip(rows, found, strict=True):
         assert row["value"] == (f"{100 * one.value:.1f} %" if shown.percent else f"{one.value:.3g}")
@@ -103,7 +107,7 @@ def test_every_record_is_a_row_of_its_figures_table(report: Report, page: Page) 
         assert row.get("the x", "") == str(one.extra.get("rank", ""))
 
 
-def test_every_value_of_the_paper_stands_beside_ours(report: Report, page: Page) -> None:
+def test_every_value_of_the_paper_stands_beside_ours(report: HtmlReport, page: Page) -> None:
     rows = [row for row in page.rows if len(row) == 6][1:]
     printed = [one for part in report.figures for one in part.records if one.paper is not None]
     assert len(rows) == len(printed) == 5
@@ -117,13 +121,13 @@ def test_every_value_of_the_paper_stands_beside_ours(report: Report, page: Page)
 
 def test_a_logarithmic_figure_tells_how_many_times_the_papers_value() -> None:
     seconds = record(value=0.9, measure="seconds", paper=450.0, paper_source="text", extra={"interval": "quartiles"})
-    shown = look("bars", percent=False, log=True)
+    shown = spec("bars", percent=False, log=True)
     page = Page(report_html(_minimal([FigurePart(shown, [seconds], Picture(SVG.format(""), b""))])))
     row = next(row for row in page.rows if len(row) == 6 and row[0] == "Made up")
     assert row[3:] == ["450text", "0.90.89 to 0.915 (quartiles)", "× 0.002"]
 
 
-def test_the_page_asks_no_host_and_runs_no_script(report: Report, page: Page) -> None:
+def test_the_page_asks_no_host_and_runs_no_script(report: HtmlReport, page: Page) -> None:
     ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     for tag, attributes in page.tags:
@@ -143,9 +147,9 @@ def test_the_page_asks_no_host_and_runs_no_script(report: Report, page: Page) ->
     assert any(attributes.get("http-equiv") == "Content-Security-Policy" for attributes in page.all("meta"))
 
 
-def test_all_is_there_in_order(report: Report, page: Page) -> None:
+def test_all_is_there_in_order(report: HtmlReport, page: Page) -> None:
     sections = [attributes["id"] for attributes in page.all("section")]
-    figures = [part.look.name for part in report.figures]
+    figures = [part.spec.name for part in report.figures]
     assert sections == ["what-was-found", "paper-and-ours", *figures, "maps", "differences", "how-it-was-made"]
     links = [attributes["href"] for attributes in page.all("a")]
     assert links[: len(sections)] == [f"#{anchor}" for anchor in sections]
@@ -165,14 +169,14 @@ def test_people_who_do_not_see_it_are_told(page: Page) -> None:
 
 
 def test_every_text_is_escaped() -> None:
-    shown = replace(look("bars"), name=EVIL, title=EVIL, question=EVIL, paper=EVIL, x="who", x_title=EVIL, y_title=EVIL)
+    shown = replace(spec("bars"), name=EVIL, title=EVIL, question=EVIL, paper=EVIL, x="who", x_title=EVIL, y_title=EVIL)
     one = record(EVIL, label=EVIL, profile=EVIL, rule=EVIL, paper=0.2, paper_source=EVIL, extra={"who": EVIL})
     odd = replace(one, paper=None, extra={"who": 1, "interval": EVIL})
     svg = SVG.format("<script>alert(1)</script><text onclick='x'>&lt;script&gt;</text><a href='http://x.y'><path/></a>")
     picture = Picture(svg, b"")
-    evil = Report(
+    evil = HtmlReport(
         title=EVIL,
-        summary=[Claim(EVIL, "note")],
+        summary=[StudyClaim(EVIL, "note")],
         facts={EVIL: EVIL},
         figures=[FigurePart(shown, [one, odd], picture, EVIL)],
         maps=[MapPart(EVIL, picture)],
@@ -191,7 +195,7 @@ def test_every_text_is_escaped() -> None:
 
 def test_a_very_large_svg_becomes_its_png() -> None:
     large = SVG.format("<path d='" + "M 0 0 " * 80_000 + "'/>")
-    page = Page(report_html(_minimal([FigurePart(look("bars"), [record()], Picture(large, b"\x89PNG"))])))
+    page = Page(report_html(_minimal([FigurePart(spec("bars"), [record()], Picture(large, b"\x89PNG"))])))
     assert not page.all("svg")
     (image,) = page.all("img")
     assert image["src"] == "data:image/png;base64,iVBORw=="
@@ -199,20 +203,20 @@ def test_a_very_large_svg_becomes_its_png() -> None:
 
 
 def test_figures_of_one_name_get_anchors_of_their_own() -> None:
-    part = FigurePart(look("bars"), [record()], Picture(SVG.format("<g id='a'/>"), b""))
-    other = replace(part, look=replace(part.look, name="maps"))
+    part = FigurePart(spec("bars"), [record()], Picture(SVG.format("<g id='a'/>"), b""))
+    other = replace(part, spec=replace(part.spec, name="maps"))
     page = Page(report_html(_minimal([part, part, other])))
     sections = [attributes["id"] for attributes in page.all("section")]
     assert sections == ["made-up-bars", "made-up-bars-2", "maps-2", "how-it-was-made"]
     assert [group["id"] for group in page.all("g")] == ["made-up-bars-a", "made-up-bars-2-a", "maps-2-a"]
 
 
-def test_the_file_is_the_page_and_a_missing_folder_is_named(report: Report, tmp_path: Path) -> None:
+def test_the_file_is_the_page_and_a_missing_folder_is_named(report: HtmlReport, tmp_path: Path) -> None:
     write_report(tmp_path / "report.html", report)
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == report_html(report)
     with pytest.raises(InputError, match="cannot be written"):
         write_report(tmp_path / "nowhere" / "report.html", report)
 
 
-def _minimal(figures: list[FigurePart]) -> Report:
-    return Report("Small", [], {}, figures, [], [], "make")
+def _minimal(figures: list[FigurePart]) -> HtmlReport:
+    return HtmlReport("Small", [], {}, figures, [], [], "make")

@@ -15,7 +15,7 @@ import crowdveil as cv
 from crowdveil.arrays import FloatArray
 from crowdveil.policy.policy import Completion
 from crowdveil.policy.solver import closure as closure_module
-from crowdveil.policy.solver.null_closure import HubClosure, NullInput
+from crowdveil.policy.solver.null_closure import NullClosure, NullInput
 from crowdveil.policy.solver.optimum import solve
 from tests.instances import Instance, instances, make_instance
 from tests.reference.linear_programs import reduced_dual_bound
@@ -46,7 +46,7 @@ def test_the_least_policy_with_null_is_the_least_fixpoint_of_all_hops(
 ) -> None:
     scores = np.random.default_rng(seed).uniform(-4, 4, len(instance.targets))
     chances = np.where(scores < 0, np.exp(scores) / 2, 1 - np.exp(-scores) / 2)
-    pieces = HubClosure(instance.area, instance.targets, instance.epsilon_per_km, null_epsilon)(scores)
+    pieces = NullClosure(instance.area, instance.targets, instance.epsilon_per_km, null_epsilon)(scores)
     expected = slow_closure(hub_distances(instance, null_epsilon), instance.targets, chances.tolist())
     assert np.exp(pieces.log_hit).tolist() == pytest.approx(expected.tolist(), rel=1e-9)
     along = 1 - (1 - chances[pieces.target]) * np.exp(pieces.steep)

@@ -15,18 +15,18 @@ from typing import Any, Self
 import httpx
 from anyio.from_thread import start_blocking_portal
 
-from crowdveil.client import Device, Ledger, Patience, Reply, Request, Settings
+from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, Ledger, RetryPolicy
 from crowdveil.server import settings as server_settings
 from crowdveil.server.app import create_app
-from crowdveil.server.scheduler import Happening, step
+from crowdveil.server.scheduler import SchedulerEvent, step
 from crowdveil.store import Store, add_operator
 from crowdveil.wire import (
     PROTOCOL,
+    CampaignPlan,
     CampaignView,
-    Enrolment,
-    NewCampaign,
     Problem,
     Seat,
+    SeatRequest,
     StateChange,
     Upload,
     secret_digest,
@@ -42,7 +42,7 @@ JSON = {"content-type": "application/json"}
 AS_OPERATOR = {"authorization": f"Bearer {TOKEN}"}
 
 
-def plan(**changes: Any) -> NewCampaign:
+def plan(**changes: Any) -> CampaignPlan:
     """A small campaign: 12 people in 2 rounds, 3 wanted."""
     given: dict[str, Any] = {
         "protocol": PROTOCOL,
@@ -58,17 +58,19 @@ def plan(**changes: Any) -> NewCampaign:
         "seed": 7,
         **changes,
     }
-    return NewCampaign.model_validate(given)
+    return CampaignPlan.model_validate(given)
 
 
 class Hall:
     """A server that its test drives."""
 
-    def __init__(self, store: Store, settings: server_settings.Settings | None = None, client: str = "127.0.0.1"):
+    def __init__(self, store: Store, settings: server_settings.ServerSettings | None = None, client: str = "127.0.0.1"):
         add_operator(store, "operator", secret_digest(TOKEN))
         self.store = store
         self.now = NOW
-        self.app = create_app(store, settings or server_settings.Settings(announcement_age_s=0), clock=lambda: NOW)
+        self.app = create_app(
+            store, settings or server_settings.ServerSettings(announcement_age_s=0), clock=lambda: NOW
+        )
         line = httpx.ASGITransport(self.app, client=(client, 50_000), raise_app_exceptions=False)
         self.client = httpx.AsyncClient(transport=line, base_url="http://hall")
         self._open = ExitStack()
@@ -91,12 +93,12 @@ class Hall:
         """A request of the operator's."""
         return self.ask(method, f"/v1/operator{path}", body, **AS_OPERATOR)
 
-    def step(self, seconds: int = 0) -> list[Happening]:
+    def step(self, seconds: int = 0) -> list[SchedulerEvent]:
         """Let the conductor look at everything once, some seconds later."""
         self.now += seconds
         return step(self.store, self.now)
 
-    def start(self, new: NewCampaign | None = None, name: str = NAME) -> None:
+    def start(self, new: CampaignPlan | None = None, name: str = NAME) -> None:
         """Create a campaign, start it, and open its first round."""
         assert self.operate("PUT", f"/campaigns/{name}", (new or plan()).to_bytes()).status_code == 200
         assert self.change("open", name).status_code == 200
@@ -110,7 +112,7 @@ class Hall:
         return CampaignView.from_bytes(self.operate("GET", f"/campaigns/{name}").content)
 
     def enrol(self, secret: str, name: str = NAME, invite: str | None = None) -> httpx.Response:
-        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
+        body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
         return self.ask("POST", f"/v1/campaigns/{name}/seats", body)
 
     def upload(self, secret: str, upload: Upload, name: str = NAME) -> httpx.Response:
@@ -121,10 +123,10 @@ class Hall:
         seat = Seat.from_bytes(self.enrol(secret, name).content)
         return self.upload(secret, Upload.of(seat, symbol), name)
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: HttpRequest) -> HttpReply:
         """As a transport for devices."""
         answer = self._request(request.method, request.path, request.body or None, dict(request.headers))
-        return Reply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
+        return HttpReply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
 
     def stream(self, method: str, path: str, parts: AsyncIterator[bytes]) -> httpx.Response:
         """A request whose length is not announced."""
@@ -132,7 +134,7 @@ class Hall:
 
     def enrol_later(self, secret: str) -> Future[httpx.Response]:
         """Ask for a seat, and do not wait."""
-        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
+        body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
         path = f"/v1/campaigns/{NAME}/seats"
         return self._portal.start_task_soon(lambda: self.client.post(path, content=body, headers=JSON))
 
@@ -147,7 +149,11 @@ class Hall:
             Ledger.create(path)
         dice = secrets.randbits if seed is None else random.Random(seed).getrandbits
         return Device(
-            Settings(patience=Patience(attempts=2), beat_s=0), path, self, sleep=lambda _: None, random_bits=dice
+            DeviceSettings(retry_policy=RetryPolicy(attempts=2), beat_s=0),
+            path,
+            self,
+            sleep=lambda _: None,
+            random_bits=dice,
         )
 
 

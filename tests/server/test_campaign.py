@@ -13,15 +13,15 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.campaign import RoundClosed, RoundOpened, State, advance, begin, next_policy, resume, select
-from crowdveil.campaign.from_wire import choose, plan_of
+from crowdveil.campaign.from_wire import choose, plan_from_wire
 from crowdveil.campaign.selection import Reports, Selection
-from crowdveil.client import Declined
+from crowdveil.client import ServerRefused
 from crowdveil.draw import draw
 from crowdveil.prior import Round, count_symbols
 from crowdveil.profile.place import NULL
-from crowdveil.server.scheduler import CLAIM_S, Conductor
+from crowdveil.server.scheduler import CLAIM_S, Scheduler
 from crowdveil.store import claim_round, open_store
-from crowdveil.wire import AuditRecord, CampaignInfo, CampaignList, Invites, ParticipantStatus, Preview, Seat, Upload
+from crowdveil.wire import Announcement, AuditRecord, CampaignList, Invites, ParticipantStatus, Preview, Seat, Upload
 from tests.server.hall import AREA, NAME, TARGETS, Hall, kind_of, plan
 
 PLACES = [5, 5, NULL, 0, 1, 5, 15, 5, 9, NULL, 5, 6]
@@ -36,7 +36,7 @@ def join_all(hall: Hall, folder: Path, places: list[int]) -> list[str]:
         where = {} if place == NULL else {place: 1.0}
         try:
             states.append(device.join(NAME, where).state)
-        except Declined:  # no seat
+        except ServerRefused:  # no seat
             hall.step()
             states.append(device.join(NAME, where).state)
     hall.step()
@@ -45,7 +45,7 @@ def join_all(hall: Hall, folder: Path, places: list[int]) -> list[str]:
 
 def played(new_seed: int, places: list[int]) -> tuple[Selection, list[int | None]]:
     """The same campaign without server, store or device: the pure state machine, and the same dice."""
-    state = begin(plan_of(plan(), new_seed))
+    state = begin(plan_from_wire(plan(), new_seed))
     rows, symbols = [], []
     for number, group in enumerate(np.split(np.arange(len(places)), np.cumsum(state.plan.round_users())[:-1])):
         policy = next_policy(state)
@@ -100,11 +100,11 @@ def test_an_announcement_names_the_open_round_and_a_draft_is_not_announced(hall:
     assert kind_of(hall.ask("GET", f"/v1/campaigns/{NAME}")) == "not-found"
     assert kind_of(hall.enrol("me")) == "not-found"
     hall.change("open")
-    told = CampaignInfo.from_bytes(hall.ask("GET", f"/v1/campaigns/{NAME}").content)
+    told = Announcement.from_bytes(hall.ask("GET", f"/v1/campaigns/{NAME}").content)
     assert (told.state, told.round, told.policy_hash) == ("open", None, None)
     assert kind_of(hall.enrol("me")) == "no-seat"
     hall.step()
-    told = CampaignInfo.from_bytes(hall.ask("GET", f"/v1/campaigns/{NAME}").content)
+    told = Announcement.from_bytes(hall.ask("GET", f"/v1/campaigns/{NAME}").content)
     assert (told.round, told.policy_hash) == (0, hall.view().rounds[0].policy_hash)
     assert told.targets == TARGETS
 
@@ -196,7 +196,7 @@ def test_a_preview_says_what_a_campaign_is_worth_and_keeps_nothing(hall: Hall) -
     answer = hall.operate("POST", "/preview", plan().to_bytes())
     assert answer.status_code == 200, answer.text
     shown = Preview.from_bytes(answer.content)
-    policy = next_policy(begin(plan_of(plan(), 7)))
+    policy = next_policy(begin(plan_from_wire(plan(), 7)))
     assert shown.expected_coverage == pytest.approx(policy.value)
     assert list(shown.hit_probability) == pytest.approx(policy.hit.tolist())
     assert shown.private_from_epsilon_per_km <= plan().epsilon_per_km
@@ -220,7 +220,7 @@ def test_a_preview_that_takes_too_long_says_so_and_what_would_be_faster(
 def test_two_conductors_on_one_database_do_every_step_once(url: str, hall: Hall, tmp_path: Path) -> None:
     hall.start()
     with open_store(url) as second:
-        both = [Conductor(hall.store), Conductor(second)]
+        both = [Scheduler(hall.store), Scheduler(second)]
         for number in range(6):
             assert hall.report(f"a{number}", 0).status_code == 200
         happened = [one.event for conductor in both for one in conductor.step(hall.now)]
@@ -263,14 +263,14 @@ def test_a_campaign_that_is_closed_while_its_policy_is_made_is_selected_from_at_
 
     hall.operate("PUT", f"/campaigns/{NAME}", plan().to_bytes())
     hall.change("open")
-    conductor = Conductor(hall.store)
+    conductor = Scheduler(hall.store)
     monkeypatch.setattr("crowdveil.server.scheduler.next_policy", close_meanwhile)
     assert conductor.step(hall.now) == []
     assert [one.event for one in conductor.step(hall.now)] == ["selected"]
 
 
 def test_being_early_helps_nobody_even_by_the_papers_algorithm() -> None:
-    state = begin(plan_of(plan(way="algorithm-2", rounds=1, users=400, wanted=3), 7))
+    state = begin(plan_from_wire(plan(algorithm="algorithm-2", rounds=1, users=400, wanted=3), 7))
     policy = next_policy(state)
     state = advance(state, RoundOpened(policy))
     state = advance(state, RoundClosed(count_symbols(policy, [0] * 400)))
@@ -310,7 +310,7 @@ def test_where_null_is_protected_nobody_says_it_and_the_pure_campaign_selects_th
     assert len(record.rows) == 12
     rounds = [Round(cv.Policy.from_bytes(one.policy_bytes), np.array(one.counts), 0) for one in record.rounds]
     columns = (np.array(column) for column in zip(*record.rows, strict=True))
-    pure = choose(resume(plan_of(new, record.seed), rounds), Reports(*columns))
+    pure = choose(resume(plan_from_wire(new, record.seed), rounds), Reports(*columns))
     assert list(record.selection.participants) == pure.participants.tolist()
     shown = Preview.from_bytes(hall.operate("POST", "/preview", new.to_bytes()).content)
     clear = Preview.from_bytes(hall.operate("POST", "/preview", plan().to_bytes()).content)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from crowdveil.server.metrics import Metrics
-from crowdveil.server.settings import Settings
+from crowdveil.server.settings import ServerSettings
 from crowdveil.wire import PROBLEMS
 from tests.server.test_requests import ROLES
 
@@ -30,7 +30,7 @@ def test_the_service_page_lists_every_setting_with_its_default() -> None:
     table = SERVICE.partition("## Settings")[2].partition("## ")[0]
     listed = dict(re.findall(r"^\| `([a-z_]+)` \| ([\d,.]+) \|", table, re.MULTILINE))
     assert {name: float(value.replace(",", "")) for name, value in listed.items()} == {
-        setting.name: getattr(Settings(), setting.name) for setting in fields(Settings)
+        setting.name: getattr(ServerSettings(), setting.name) for setting in fields(ServerSettings)
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.errors import InputError
-from crowdveil.server.areas import MOST_DRAWN
+from crowdveil.server.areas import MAX_DRAWN
 from crowdveil.server.pages import add_pages, check_tiles, content_policy
 from crowdveil.store import Store
 from crowdveil.wire import AreaRequest, AreaShape, Estimates
@@ -133,7 +133,7 @@ def test_cells_on_both_sides_of_the_antimeridian_are_drawn_side_by_side(hall: Ha
 def test_an_area_that_makes_no_sense_is_refused(hall: Hall) -> None:
     for asked, field in (
         ({"bounds": (40.65, -74.03, 40.6, -73.98), "cell_km": 1.0}, "south"),
-        ({"bounds": (40.65, -74.03, 40.8, -73.88), "cell_km": 0.1}, f"{MOST_DRAWN:,}"),
+        ({"bounds": (40.65, -74.03, 40.8, -73.88), "cell_km": 0.1}, f"{MAX_DRAWN:,}"),
         ({"towers": ()}, "towers"),
         ({"towers": ((40.65, -74.03),)}, "two or more"),
         ({"bounds": (40.65, -74.03, 40.7, -73.98), "cell_km": 1000.0}, "two or more"),

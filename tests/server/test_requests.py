@@ -17,9 +17,9 @@ from crowdveil.errors import InputError, StoreError
 from crowdveil.server.logs import JsonLines
 from crowdveil.server.rate_limit import Limiter, is_this_machine, network_of
 from crowdveil.server.request_guard import HEADERS
-from crowdveil.server.settings import Settings
-from crowdveil.store import NoSeat, Report, Request, Store, enrol_many, open_store, rows_of
-from crowdveil.store import Seat as StoredSeat
+from crowdveil.server.settings import ServerSettings
+from crowdveil.store import NoSeat, SeatClaim, Store, SubmittedReport, enrol_many, open_store, rows_of
+from crowdveil.store import StoredSeat as StoredSeat
 from crowdveil.wire import Problem, Seat, Upload
 from tests.server.hall import NAME, TOKEN, Hall, kind_of, plan
 
@@ -45,7 +45,7 @@ ROLES = {
     ("GET", "/v1/operator/campaigns/{campaign}/record"): {**OPERATORS, "operator": 409},
     ("GET", "/healthz"): EVERYONE,
     ("GET", "/metrics"): EVERYONE,
-    ("GET", "/v1/nothing"): dict.fromkeys(EVERYONE, 204),
+    ("GET", "/v1/ping"): dict.fromkeys(EVERYONE, 204),
 }
 """What each role is answered, on every route."""
 SECRETS = {"stranger": "somebody-else", "participant": "a-device", "operator": TOKEN}
@@ -192,7 +192,7 @@ def test_a_report_that_does_not_fit_its_seat_is_refused(started: Hall) -> None:
 def test_when_the_database_refuses_nobody_is_told_that_it_was_stored(
     started: Hall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(store: Store, reports: list[Report]) -> None:
+    def fails(store: Store, reports: list[SubmittedReport]) -> None:
         raise StoreError("the disk is full")
 
     monkeypatch.setattr("crowdveil.server.commit_queue.add_reports", fails)
@@ -224,13 +224,13 @@ def test_a_failure_nobody_foresaw_is_answered_too_and_its_words_stay_inside(
 def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     writing, go_on = Event(), Event()
 
-    def slowly(into: Store, requests: Sequence[Request]) -> list[StoredSeat | NoSeat]:
+    def slowly(into: Store, requests: Sequence[SeatClaim]) -> list[StoredSeat | NoSeat]:
         writing.set()
         assert go_on.wait(20)
         return enrol_many(into, requests)
 
     monkeypatch.setattr("crowdveil.server.commit_queue.enrol_many", slowly)
-    with Hall(store, Settings(waiting=1)) as hall:
+    with Hall(store, ServerSettings(waiting=1)) as hall:
         hall.start()
         first = hall.enrol_later("one")
         assert writing.wait(20)
@@ -245,18 +245,18 @@ def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkey
 
 
 def test_one_address_may_ask_so_often_and_this_machine_as_often_as_it_likes(store: Store) -> None:
-    few = Settings(requests_per_minute=3)
+    few = ServerSettings(requests_per_minute=3)
     with Hall(store, few, client="203.0.113.9") as hall:
-        answers = [hall.ask("GET", "/v1/nothing") for _ in range(4)]
+        answers = [hall.ask("GET", "/v1/ping") for _ in range(4)]
         assert [one.status_code for one in answers] == [204, 204, 204, 429]
         assert kind_of(answers[-1]) == "too-many-requests"
         assert answers[-1].headers["retry-after"]
     with Hall(store, few) as hall:
-        assert {hall.ask("GET", "/v1/nothing").status_code for _ in range(10)} == {204}
+        assert {hall.ask("GET", "/v1/ping").status_code for _ in range(10)} == {204}
 
 
 def test_guessing_tokens_ends_soon(store: Store) -> None:
-    path, few = "/v1/operator/campaigns", Settings(failures_per_minute=3)
+    path, few = "/v1/operator/campaigns", ServerSettings(failures_per_minute=3)
     with Hall(store, few, client="203.0.113.9") as hall:
         assert [kind_of(hall.ask("GET", path)) for _ in range(5)] == ["unauthorized"] * 5
         assert hall.operate("GET", "/campaigns").status_code == 200
@@ -284,7 +284,7 @@ def test_a_bucket_refills_and_neighbours_in_one_network_share_it() -> None:
 @pytest.mark.parametrize("name", ["body_bytes", "waiting", "announcement_age_s"])
 def test_a_setting_that_makes_no_sense_is_named(name: str) -> None:
     with pytest.raises(InputError, match=name):
-        Settings(**{name: -1})
+        ServerSettings(**{name: -1})
 
 
 # --- what is kept, logged and counted -------------------------------------------------------------------------

@@ -8,17 +8,17 @@ from functools import cache
 import numpy as np
 
 from crowdveil.area import Grid
-from crowdveil.paper.cities import Source
+from crowdveil.paper.cities import CitySource
 from crowdveil.profile import Periods, choose_half_life, count_visits
-from crowdveil.simulate.dataset import World
+from crowdveil.simulate.dataset import Dataset
 from crowdveil.traces import synthetic_visits
 
-SOURCE = Source("new-york", "nowhere")
+SOURCE = CitySource("new-york", "nowhere")
 """Its name decides which figures are made; the traces come from here."""
 
 
 @cache
-def small_world(offset: int = 0) -> World:
+def small_dataset(offset: int = 0) -> Dataset:
     """150 people in 60 cells, 12 weeks; another position of the grid for every offset."""
     visits = synthetic_visits(np.random.default_rng(5), users=150, weeks=12, radius_km=4.0, visits_per_week=12.0)
     box = Grid.from_bounds(47.965, 10.948, 48.035, 11.052)
@@ -32,4 +32,6 @@ def small_world(offset: int = 0) -> World:
     counts = count_visits(visits, grid, Periods(date(2024, 1, 1), 12))
     split = counts.periods.split(10, 2)
     half_life = choose_half_life(counts, split.train, validation=3)
-    return World("new-york", "A small city", grid, counts, split, half_life, len(visits), sum(counts.left_out.values()))
+    return Dataset(
+        "new-york", "A small city", grid, counts, split, half_life, len(visits), sum(counts.left_out.values())
+    )

@@ -13,37 +13,39 @@ from crowdveil.area.extent import lay_grid
 from crowdveil.errors import InputError
 from crowdveil.plots.comparison_report import claims
 from crowdveil.prior import divergence
-from crowdveil.simulate.compare import CAMPAIGNS, Comparison, Question, compare, facts, rows, warnings
-from crowdveil.simulate.own import cut_periods, own_world
+from crowdveil.simulate.compare import CAMPAIGNS, Comparison, ComparisonSettings, compare, facts, rows, warnings
+from crowdveil.simulate.own import cut_periods, dataset_from_visits
 from crowdveil.simulate.records import write_records
 from crowdveil.simulate.simulation import Method, simulate
 from crowdveil.traces import Visits, synthetic_visits
-from tests.simulate.small import small_world
+from tests.simulate.small import small_dataset
 
-WORLD = small_world()
-QUESTION = Question((int(WORLD.densest[0]),), log(4), seeds=3, methods=("none", "crowdveil", "laplace", "random"))
+DATASET = small_dataset()
+SETTINGS = ComparisonSettings(
+    (int(DATASET.densest[0]),), log(4), seeds=3, methods=("none", "crowdveil", "laplace", "random")
+)
 
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    return compare(WORLD, QUESTION)
+    return compare(DATASET, SETTINGS)
 
 
 def test_every_method_has_one_record_in_the_order_asked_for(found: Comparison) -> None:
-    assert [record.method for record in found.records] == list(QUESTION.methods)
+    assert [record.method for record in found.records] == list(SETTINGS.methods)
     for record in found.records:
         assert 0 <= record.ci_low <= record.value <= record.ci_high <= 1
-        assert record.extra["reports"] == QUESTION.reporters(WORLD)
+        assert record.extra["reports"] == SETTINGS.reporters(DATASET)
         assert record.extra["wanted"] == found.wanted
 
 
 def test_the_same_question_has_the_same_answer(found: Comparison) -> None:
-    assert write_records(compare(WORLD, QUESTION).records) == write_records(found.records)
+    assert write_records(compare(DATASET, SETTINGS).records) == write_records(found.records)
 
 
 def test_progress_is_told_from_the_first_to_the_last(found: Comparison) -> None:
     told: list[tuple[int, int]] = []
-    compare(WORLD, replace(QUESTION, methods=("none", "random")), lambda done, total: told.append((done, total)))
+    compare(DATASET, replace(SETTINGS, methods=("none", "random")), lambda done, total: told.append((done, total)))
     assert told == [(done, 6) for done in range(1, 7)]
 
 
@@ -58,7 +60,7 @@ def test_private_methods_are_certified_below_epsilon_and_naming_the_place_is_not
 
 @pytest.mark.parametrize("method", CAMPAIGNS)
 def test_an_outcome_carries_the_campaign_it_came_from(method: Method) -> None:
-    crowd = QUESTION.crowd(WORLD, 2)
+    crowd = SETTINGS.crowd(DATASET, 2)
     outcome = simulate(crowd, method, 2)
     assert outcome.campaign is not None
     state, reports = outcome.campaign
@@ -69,10 +71,10 @@ def test_an_outcome_carries_the_campaign_it_came_from(method: Method) -> None:
 
 def test_the_campaign_on_the_maps_is_the_first_seeds(found: Comparison) -> None:
     assert found.campaign is not None
-    outcome = simulate(QUESTION.crowd(WORLD, 0), "crowdveil", 0)
+    outcome = simulate(SETTINGS.crowd(DATASET, 0), "crowdveil", 0)
     assert outcome.campaign is not None
     assert found.campaign.policies == outcome.campaign[0].policies
-    assert compare(WORLD, replace(QUESTION, methods=("none",))).campaign is None
+    assert compare(DATASET, replace(SETTINGS, methods=("none",))).campaign is None
 
 
 def test_differences_are_paired_by_seed(found: Comparison) -> None:
@@ -96,16 +98,16 @@ def test_a_claim_holds_only_where_the_interval_of_the_difference_leaves_zero_out
 
 def test_the_facts_count_users_periods_and_policies(found: Comparison) -> None:
     told = facts(found)
-    assert told["frequent place"].startswith(f"{QUESTION.reporters(WORLD)} of 150 users")
+    assert told["frequent place"].startswith(f"{SETTINGS.reporters(DATASET)} of 150 users")
     assert told["periods"] == "12 weeks from 2024-01-01: 10 to learn from, 2 to test on"
     assert told["certified"].startswith(f"{3 * (6 + 1)} policies")
-    assert warnings(WORLD, QUESTION) == []
+    assert warnings(DATASET, SETTINGS) == []
 
 
 def test_delta_above_every_probability_names_the_highest_one() -> None:
-    highest = float(WORLD.profiles["poisson"].probability.max())
+    highest = float(DATASET.profiles["poisson"].probability.max())
     with pytest.raises(InputError, match=f"the highest probability there is, is {highest:.4g}: go below it"):
-        compare(WORLD, replace(QUESTION, profile="poisson", delta=highest))
+        compare(DATASET, replace(SETTINGS, profile="poisson", delta=highest))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_delta_above_every_probability_names_the_highest_one() -> None:
 )
 def test_a_question_without_an_answer_is_refused(changed: dict[str, object], field: str) -> None:
     with pytest.raises(InputError) as error:
-        compare(WORLD, replace(QUESTION, **changed))  # type: ignore[arg-type]
+        compare(DATASET, replace(SETTINGS, **changed))  # type: ignore[arg-type]
     assert error.value.field == field
 
 
@@ -173,7 +175,7 @@ def test_only_full_weeks_count_and_the_last_tenth_tests() -> None:
 def test_periods_beyond_the_test_are_left_out() -> None:
     visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=8)
     periods, split = cut_periods(visits, train=3, test=2)
-    world = own_world("mine", "Mine", visits, lay_grid(visits), periods, split)
-    assert len(world.counts.periods) == 5
-    assert world.counts.left_out["outside of the periods"] > 0
-    assert world.visits_read == len(visits)
+    dataset = dataset_from_visits("mine", "Mine", visits, lay_grid(visits), periods, split)
+    assert len(dataset.counts.periods) == 5
+    assert dataset.counts.left_out["outside of the periods"] > 0
+    assert dataset.visits_read == len(visits)

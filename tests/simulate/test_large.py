@@ -27,22 +27,22 @@ from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.prior import count_symbols, divergence
 from crowdveil.profile import Periods, count_visits
 from crowdveil.profile.place import NULL
-from crowdveil.simulate.large import LARGE_METHODS, TURN_FROM, LargeCrowd, Terms, mixed, simulate_large
-from crowdveil.simulate.people import SCHEMA, Town, people_of, write_people
-from crowdveil.traces import City, Habits
+from crowdveil.simulate.large import LARGE_METHODS, TURN_FROM, LargeCampaignSettings, LargeCrowd, mixed, simulate_large
+from crowdveil.simulate.people import SCHEMA, SyntheticPopulation, people_of, write_people
+from crowdveil.traces import Habits, SyntheticCity
 
 USERS, SEED = 1_200, 3
 
 
 @pytest.fixture(scope="module")
-def town() -> Town:
-    city = City(SEED, USERS, Habits(weeks=6), block_users=500)
-    return Town.over(city, test=2, delta=0.6, densest=1, seed=SEED)
+def population() -> SyntheticPopulation:
+    city = SyntheticCity(SEED, USERS, Habits(weeks=6), block_users=500)
+    return SyntheticPopulation.over(city, test=2, delta=0.6, densest=1, seed=SEED)
 
 
 @pytest.fixture(scope="module")
-def rows(town: Town) -> pa.Table:
-    return pa.concat_tables([town.people(block) for block in range(len(town.city))])
+def rows(population: SyntheticPopulation) -> pa.Table:
+    return pa.concat_tables([population.people(block) for block in range(len(population.city))])
 
 
 @pytest.fixture(scope="module")
@@ -53,33 +53,37 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def crowd(town: Town, rows: pa.Table, engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> LargeCrowd:
+def crowd(
+    population: SyntheticPopulation, rows: pa.Table, engine: Engine, tmp_path_factory: pytest.TempPathFactory
+) -> LargeCrowd:
     path = tmp_path_factory.mktemp("people") / "people.parquet"
     pq.write_table(rows, path)
-    terms = Terms(epsilon_per_km=np.log(4), rounds=3, seed=SEED)
-    return LargeCrowd(engine, engine.read_parquet([str(path)]), town.area, town.targets, 2, terms)
+    terms = LargeCampaignSettings(epsilon_per_km=np.log(4), rounds=3, seed=SEED)
+    return LargeCrowd(engine, engine.read_parquet([str(path)]), population.area, population.targets, 2, terms)
 
 
-def test_a_block_is_the_same_alone_and_among_others(town: Town) -> None:
-    alone, among = town.city.block(2), list(town.city)[2]
-    assert len(town.city) == 3
+def test_a_block_is_the_same_alone_and_among_others(population: SyntheticPopulation) -> None:
+    alone, among = population.city.block(2), list(population.city)[2]
+    assert len(population.city) == 3
     assert alone.users == among.users == tuple(f"{n:04}" for n in range(1000, 1200))
     assert np.array_equal(alone.latitude, among.latitude)
 
 
-def test_all_blocks_live_in_one_town(town: Town) -> None:
+def test_all_blocks_live_in_one_town(population: SyntheticPopulation) -> None:
     """Of two towns laid out apart, the busiest cells differ; of two blocks of one they do not."""
-    cells = [town.area.locate(block.latitude, block.longitude) for block in town.city]
-    share = [np.bincount(c[c >= 0], minlength=len(town.area)) / len(c) for c in cells]
-    other = City(SEED + 1, USERS, town.city.habits).block(0)
-    elsewhere = town.area.locate(other.latitude, other.longitude)
-    foreign = np.bincount(elsewhere[elsewhere >= 0], minlength=len(town.area)) / len(elsewhere)
+    cells = [population.area.locate(block.latitude, block.longitude) for block in population.city]
+    share = [np.bincount(c[c >= 0], minlength=len(population.area)) / len(c) for c in cells]
+    other = SyntheticCity(SEED + 1, USERS, population.city.habits).block(0)
+    elsewhere = population.area.locate(other.latitude, other.longitude)
+    foreign = np.bincount(elsewhere[elsewhere >= 0], minlength=len(population.area)) / len(elsewhere)
     assert np.abs(share[0] - share[1]).sum() < 0.5 * np.abs(share[0] - foreign).sum()
 
 
-def test_the_file_of_people_holds_every_block(town: Town, rows: pa.Table, engine: Engine, tmp_path: Path) -> None:
+def test_the_file_of_people_holds_every_block(
+    population: SyntheticPopulation, rows: pa.Table, engine: Engine, tmp_path: Path
+) -> None:
     told: list[tuple[int, int]] = []
-    write_people(town, tmp_path / "people.parquet", 2, lambda done, of: told.append((done, of)))
+    write_people(population, tmp_path / "people.parquet", 2, lambda done, of: told.append((done, of)))
     written = engine.rows(engine.read_parquet([str(tmp_path / "people.parquet")]).order_by("user"))
     assert written == rows.to_pylist()
     assert told == [(1, 3), (2, 3), (3, 3)]
@@ -97,14 +101,14 @@ def test_none_and_random_are_the_lowest_tickets(crowd: LargeCrowd, rows: pa.Tabl
         assert found.coverage == hits[chosen].sum() / (2 * len(chosen))
 
 
-@pytest.mark.parametrize("way", ["algorithm-2", "crowdveil"])
-def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, way: str) -> None:
+@pytest.mark.parametrize("algorithm", ["algorithm-2", "crowdveil"])
+def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, algorithm: str) -> None:
     """Driven by hand with the same words; the groups selected whole are those that `select` takes."""
     cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "ticket"))
-    who = np.arange(USERS) if way == "crowdveil" else np.flatnonzero(cell != NULL)
+    who = np.arange(USERS) if algorithm == "crowdveil" else np.flatnonzero(cell != NULL)
     reporters = np.flatnonzero(cell != NULL)
     wanted = round(0.05 * len(reporters))
-    plan = Plan(crowd.area, crowd.targets, np.log(4), len(who), wanted, rounds=3, way=way, seed=SEED)  # type: ignore[arg-type]
+    plan = Plan(crowd.area, crowd.targets, np.log(4), len(who), wanted, rounds=3, algorithm=algorithm, seed=SEED)  # type: ignore[arg-type]
     state, sent = begin(plan), []
     true = np.bincount(cell[reporters], minlength=len(crowd.area)) / len(reporters)
     learnt = []
@@ -123,7 +127,7 @@ def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, way: st
     # so those who stand in the group at the border are compared by number, the others by name.
     people, symbols = (np.concatenate(columns) for columns in zip(*sent, strict=True))
     chosen = select(state, Reports(people, turns, symbols)).participants
-    found = simulate_large(crowd, way)  # type: ignore[arg-type]
+    found = simulate_large(crowd, algorithm)  # type: ignore[arg-type]
     assert found.selected == len(chosen)
     assert found.divergence == pytest.approx(learnt, abs=1e-12)
     key = turns * 10_000 + symbols
@@ -174,10 +178,10 @@ def test_people_of_a_batch(engine: Engine) -> None:
     ]
 
 
-def test_hits_are_test_weeks_at_a_target(town: Town, rows: pa.Table) -> None:
-    visits = town.city.block(0)
-    counts = count_visits(visits, town.area, Periods(date(2024, 1, 1), 6))
-    late = (counts.period >= 4) & np.isin(counts.cell, town.targets)
+def test_hits_are_test_weeks_at_a_target(population: SyntheticPopulation, rows: pa.Table) -> None:
+    visits = population.city.block(0)
+    counts = count_visits(visits, population.area, Periods(date(2024, 1, 1), 6))
+    late = (counts.period >= 4) & np.isin(counts.cell, population.targets)
     pairs = set(zip(counts.user[late].tolist(), counts.period[late].tolist(), strict=True))
     expected = [sum(user == who for user, _ in pairs) for who in range(20)]
     assert rows["hits"].to_pylist()[:20] == expected
@@ -197,26 +201,28 @@ def test_every_method_selects_what_is_wanted_and_ours_learns(crowd: LargeCrowd) 
     assert found["crowdveil"].coverage > found["random"].coverage
 
 
-def test_a_grid_covers_the_town(town: Town) -> None:
-    assert isinstance(town.area, Grid)
-    located = town.area.locate(town.city.block(0).latitude, town.city.block(0).longitude)
+def test_a_grid_covers_the_town(population: SyntheticPopulation) -> None:
+    assert isinstance(population.area, Grid)
+    located = population.area.locate(population.city.block(0).latitude, population.city.block(0).longitude)
     assert (located >= 0).mean() > 0.9
 
 
-def test_a_file_that_cannot_be_finished_is_not_left_behind(town: Town, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_finished_is_not_left_behind(population: SyntheticPopulation, tmp_path: Path) -> None:
     def stop(done: int, of: int) -> None:
         raise KeyboardInterrupt
 
     before = len(active_children())
     with pytest.raises(KeyboardInterrupt):
-        write_people(town, tmp_path / "people.parquet", 1, stop)
+        write_people(population, tmp_path / "people.parquet", 1, stop)
     assert list(tmp_path.iterdir()) == []
     assert len(active_children()) == before
 
 
-def test_a_worker_that_is_ended_is_told_in_words(town: Town, tmp_path: Path) -> None:
+def test_a_worker_that_is_ended_is_told_in_words(population: SyntheticPopulation, tmp_path: Path) -> None:
     with pytest.raises(CrowdveilError, match="a process that made people was ended; is there too little memory"):
-        write_people(cast(Town, Deadly(town.city)), tmp_path / "people.parquet", 1, lambda *_: None)
+        write_people(
+            cast(SyntheticPopulation, Deadly(population.city)), tmp_path / "people.parquet", 1, lambda *_: None
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -224,7 +230,7 @@ def test_a_worker_that_is_ended_is_told_in_words(town: Town, tmp_path: Path) -> 
 class Deadly:
     """A town whose people end the process that makes them, as a system short of memory does."""
 
-    city: City
+    city: SyntheticCity
 
     def people(self, block: int) -> pa.Table:
         os._exit(block + 1)

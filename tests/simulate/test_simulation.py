@@ -14,18 +14,18 @@ from crowdveil.paper.uploads import several_places, simulate_uploads
 from crowdveil.profile.place import NULL
 from crowdveil.simulate import simulation
 from crowdveil.simulate.simulation import METHODS, Crowd, Method, covered, simulate
-from tests.simulate.small import small_world
+from tests.simulate.small import small_dataset
 
-WORLD = small_world()
-DENSE = (int(WORLD.densest[6]),)
+DATASET = small_dataset()
+DENSE = (int(DATASET.densest[6]),)
 
 
 def places(seed: int = 1, delta: float = 0.7) -> IntArray:
-    return WORLD.places("recency", "target-aware", delta, DENSE, np.random.default_rng(seed))
+    return DATASET.places("recency", "target-aware", delta, DENSE, np.random.default_rng(seed))
 
 
 def crowd(**more: object) -> Crowd:
-    return Crowd(WORLD.area, DENSE, places(), log(4), **more)  # type: ignore[arg-type]
+    return Crowd(DATASET.area, DENSE, places(), log(4), **more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -86,20 +86,20 @@ def test_coverage_is_the_mean_share_of_test_periods_at_a_target() -> None:
 
 
 def test_nobody_to_report_is_said_so() -> None:
-    empty = Crowd(WORLD.area, DENSE, np.full(5, NULL), log(4))
+    empty = Crowd(DATASET.area, DENSE, np.full(5, NULL), log(4))
     with pytest.raises(InputError, match="nobody has a frequent place"):
         simulate(empty, "crowdveil", 1)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_single_reporter_is_a_campaign_too(method: Method) -> None:
-    alone = Crowd(WORLD.area, DENSE, np.array([NULL, DENSE[0], NULL]), log(4))
+    alone = Crowd(DATASET.area, DENSE, np.array([NULL, DENSE[0], NULL]), log(4))
     outcome = simulate(alone, method, 1)
     assert set(outcome.selected.tolist()) <= {1}
 
 
 def test_several_places_are_different_frequent_ones() -> None:
-    profile = WORLD.profiles["poisson"]
+    profile = DATASET.profiles["poisson"]
     columns = several_places(profile, 0.5, "target-aware", DENSE, 3, np.random.default_rng(1))
     frequent = profile.frequent(0.5)
     allowed = set(zip(profile.user[frequent].tolist(), profile.cell[frequent].tolist(), strict=True))
@@ -122,8 +122,8 @@ def test_several_uploads_split_the_budget(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(simulation, "draw_many", watch)
     outcome = simulate_uploads(
-        WORLD.area,
-        WORLD.profiles["poisson"],
+        DATASET.area,
+        DATASET.profiles["poisson"],
         np.random.default_rng(1),
         1,
         targets=DENSE,

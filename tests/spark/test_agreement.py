@@ -10,9 +10,19 @@ import pyarrow as pa
 import pytest
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
-from crowdveil.batch import LAYOUT, Choice, Engine, Job, Layout, Span, find_inputs, run, save_fixes
+from crowdveil.batch import (
+    COLUMN_NAMES,
+    ColumnNames,
+    Engine,
+    Job,
+    PeriodRange,
+    ProfileSettings,
+    find_inputs,
+    run,
+    save_fixes,
+)
 from crowdveil.errors import FileFormatError
-from crowdveil.traces import City, Habits, read_cabspotting, read_foursquare
+from crowdveil.traces import Habits, SyntheticCity, read_cabspotting, read_foursquare
 from tests.batch.batches import HEADING, NOON, SQUARES, write_csv, write_parquet
 from tests.batch.odd_rows import odd_rows
 from tests.spark.sides import agree, say, scratch
@@ -22,16 +32,37 @@ TYPES = [pa.timestamp("us"), pa.timestamp("ms", "UTC"), pa.date32(), pa.decimal1
 NEW_YORK_BOX = 40.65, -74.03, 40.82, -73.90
 
 
-def job(path: Path, area: Area, layout: Layout = LAYOUT, span: Span | None = None, choice: Choice | None = None) -> Job:
-    return Job(find_inputs([str(path)], layout), layout, area, span or Span(), choice or Choice())
+def job(
+    path: Path,
+    area: Area,
+    column_names: ColumnNames = COLUMN_NAMES,
+    period_range: PeriodRange | None = None,
+    profile_settings: ProfileSettings | None = None,
+) -> Job:
+    return Job(
+        find_inputs([str(path)], column_names),
+        column_names,
+        area,
+        period_range or PeriodRange(),
+        profile_settings or ProfileSettings(),
+    )
 
 
-@pytest.mark.parametrize("choice", [Choice("recency", 4), Choice("frequency", delta=0.3)], ids=lambda one: one.method)
-def test_new_york(tmp_path: Path, spark: Engine, duck: Engine, choice: Choice) -> None:
+@pytest.mark.parametrize(
+    "profile_settings",
+    [ProfileSettings("recency", 4), ProfileSettings("frequency", delta=0.3)],
+    ids=lambda one: one.method,
+)
+def test_new_york(tmp_path: Path, spark: Engine, duck: Engine, profile_settings: ProfileSettings) -> None:
     save_fixes([read_foursquare(real("dataset_TSMC2014_NYC.txt.xz"))], tmp_path / "t.parquet")
-    span = Span(start=date(2012, 4, 3), count=45, train=40)
-    asked = job(tmp_path / "t.parquet", Grid.from_bounds(*NEW_YORK_BOX), span=span, choice=choice)
-    agree(f"New York, {choice.method}", asked, duck, spark, tmp_path)
+    period_range = PeriodRange(start=date(2012, 4, 3), count=45, train=40)
+    asked = job(
+        tmp_path / "t.parquet",
+        Grid.from_bounds(*NEW_YORK_BOX),
+        period_range=period_range,
+        profile_settings=profile_settings,
+    )
+    agree(f"New York, {profile_settings.method}", asked, duck, spark, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["hexagons", "towers", "some squares"])
@@ -45,8 +76,13 @@ def test_new_york_in_other_cells(tmp_path: Path, spark: Engine, duck: Engine, ki
         south, west, north, east = NEW_YORK_BOX
         generator = np.random.default_rng(1)
         area = Towers.from_positions(generator.uniform(south, north, 80), generator.uniform(west, east, 80), reach_km=2)
-    choice = Choice("poisson", delta=0.02, rule="target-aware", targets=(3, 17, 30))
-    asked = job(tmp_path / "t.parquet", area, span=Span(days=1, weekdays_only=True), choice=choice)
+    profile_settings = ProfileSettings("poisson", delta=0.02, rule="target-aware", targets=(3, 17, 30))
+    asked = job(
+        tmp_path / "t.parquet",
+        area,
+        period_range=PeriodRange(days=1, weekdays_only=True),
+        profile_settings=profile_settings,
+    )
     agree(f"New York, {kind}", asked, duck, spark, tmp_path)
 
 
@@ -54,7 +90,12 @@ def test_san_francisco(tmp_path: Path, spark: Engine, duck: Engine) -> None:
     visits = read_cabspotting(real("cabspotting_5min.csv.xz"))
     save_fixes([visits], tmp_path / "t.parquet")
     area = Grid.from_bounds(37.70, -122.52, 37.82, -122.36, cell_km=0.5)
-    asked = job(tmp_path / "t.parquet", area, span=Span(days=1), choice=Choice("poisson", delta=0.5))
+    asked = job(
+        tmp_path / "t.parquet",
+        area,
+        period_range=PeriodRange(days=1),
+        profile_settings=ProfileSettings("poisson", delta=0.5),
+    )
     agree("San Francisco", asked, duck, spark, tmp_path)
 
 
@@ -70,7 +111,13 @@ def test_odd_rows(tmp_path: Path, spark: Engine, duck: Engine, zone: str | None,
     else:
         columns = ([str(value) for value in column] for column in zip(*rows, strict=True))
         write_parquet(path, **dict(zip(HEADING, columns, strict=True)))
-    agree(f"odd rows, {kind}, {zone}", job(path, SQUARES, Layout(zone=zone), Span(days=1)), duck, spark, tmp_path)
+    agree(
+        f"odd rows, {kind}, {zone}",
+        job(path, SQUARES, ColumnNames(zone=zone), PeriodRange(days=1)),
+        duck,
+        spark,
+        tmp_path,
+    )
 
 
 @pytest.mark.parametrize("clock", ["utc", "local"])
@@ -79,14 +126,14 @@ def test_times_of_every_type(tmp_path: Path, spark: Engine, duck: Engine, kind: 
     scale = {"timestamp[us]": 10**6, "timestamp[ms, tz=UTC]": 1000}.get(str(kind), 1)
     times = [19_908, 19_909, None] if pa.types.is_date(kind) else [NOON * scale, NOON * scale + scale - 1, -1, None]
     path = write_parquet(tmp_path / "t.parquet", time=pa.array(times, kind), user=[str(n) for n in range(len(times))])
-    layout = Layout(zone="Asia/Kathmandu", clock="local" if clock == "local" else "utc")
-    agree(f"{kind}, {clock}", job(path, SQUARES, layout, Span(days=1)), duck, spark, tmp_path)
+    column_names = ColumnNames(zone="Asia/Kathmandu", clock="local" if clock == "local" else "utc")
+    agree(f"{kind}, {clock}", job(path, SQUARES, column_names, PeriodRange(days=1)), duck, spark, tmp_path)
 
 
 def test_spark_says_that_it_reads_no_nanoseconds(tmp_path: Path, spark: Engine) -> None:
     path = write_parquet(tmp_path / "t.parquet", time=pa.array([NOON * 10**9], pa.timestamp("ns")))
     with pytest.raises(FileFormatError, match=r"t\.parquet: holds timestamps in nanoseconds, which Spark cannot read"):
-        run(job(path, SQUARES, Layout()), spark, tmp_path, lambda *_: None)
+        run(job(path, SQUARES, ColumnNames()), spark, tmp_path, lambda *_: None)
 
 
 def test_a_million_users_with_one_fix_and_one_user_with_ten_million(
@@ -99,7 +146,7 @@ def test_a_million_users_with_one_fix_and_one_user_with_ten_million(
             rows = users * fixes
             columns = {"user": np.arange(rows, dtype=np.int32) % users, "time": np.full(rows, NOON)}
             write_parquet(path, **columns, latitude=np.full(rows, 48.15), longitude=np.full(rows, 11.55))
-            asked = job(path, SQUARES, Layout(), Span(start=day, count=1), Choice("frequency"))
+            asked = job(path, SQUARES, ColumnNames(), PeriodRange(start=day, count=1), ProfileSettings("frequency"))
             agree(f"{users:,} users with {fixes:,} fixes each", asked, duck, spark, _made(folder / name))
 
 
@@ -111,8 +158,8 @@ def _made(folder: Path) -> Path:
 def test_fifty_million_fixes(tmp_path: Path, spark: Engine, duck: Engine) -> None:
     area = Grid.from_bounds(47.93, 10.90, 48.07, 11.10)
     with scratch(tmp_path / "large") as folder:
-        rows = save_fixes(City(6, 200_000, Habits(45)), folder / "t.parquet")
+        rows = save_fixes(SyntheticCity(6, 200_000, Habits(45)), folder / "t.parquet")
         say(f"50 million: {rows:,} synthetic fixes, {(folder / 't.parquet').stat().st_size / 1e9:.2f} GB")
         assert rows > 50_000_000
-        asked = job(folder / "t.parquet", area, span=Span(start=date(2024, 1, 1), count=45, train=40))
+        asked = job(folder / "t.parquet", area, period_range=PeriodRange(start=date(2024, 1, 1), count=45, train=40))
         agree("50 million", asked, duck, spark, folder)

@@ -13,11 +13,11 @@ import pytest
 
 from crowdveil.area import Grid
 from crowdveil.batch import save_fixes
-from crowdveil.traces import City, Habits
+from crowdveil.traces import Habits, SyntheticCity
 from tests.spark.sides import compare, say, scratch
 
 AREA = Grid.from_bounds(47.93, 10.90, 48.07, 11.10)
-LONGEST_S = 240
+MAX_S = 240
 MEMORY_MB = 200
 CSV = "user,time,latitude,longitude\n"
 
@@ -44,7 +44,7 @@ def java_below(process: int) -> int | None:
 def files(tmp_path: Path) -> Path:
     """Four files of a synthetic city."""
     AREA.save(tmp_path / "area.json")
-    for number, visits in enumerate(City(3, 20_000, Habits(20), block_users=5_000)):
+    for number, visits in enumerate(SyntheticCity(3, 20_000, Habits(20), block_users=5_000)):
         save_fixes([visits], tmp_path / f"{number}.parquet")
     return tmp_path
 
@@ -53,7 +53,7 @@ def test_spark_that_is_killed_halfway_goes_on_where_it_was(files: Path) -> None:
     small = ("--engine", "spark://local[2]", "--part-gb", "0.000001")
     run = command(files, "spark", *small)
     process = subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until = monotonic() + LONGEST_S
+    until = monotonic() + MAX_S
     while monotonic() < until and process.poll() is None:
         if len(list(files.glob("spark/visits.parts/*/_rejected"))) >= 2:
             java = java_below(process.pid)
@@ -61,7 +61,7 @@ def test_spark_that_is_killed_halfway_goes_on_where_it_was(files: Path) -> None:
             os.kill(java, signal.SIGKILL)
             break
         sleep(0.02)
-    told, complaint = process.communicate(timeout=LONGEST_S)
+    told, complaint = process.communicate(timeout=MAX_S)
     assert process.returncode == 2, complaint
     assert told == ""
     assert complaint.count("\n") == 1, complaint
@@ -69,10 +69,10 @@ def test_spark_that_is_killed_halfway_goes_on_where_it_was(files: Path) -> None:
     say(f"killed: {complaint.strip()}")
     kept = len(list(files.glob("spark/visits.parts/*/_rejected")))
     assert 2 <= kept < 4
-    again = subprocess.run(run, capture_output=True, text=True, timeout=LONGEST_S, check=False)
+    again = subprocess.run(run, capture_output=True, text=True, timeout=MAX_S, check=False)
     assert again.returncode == 0, again.stderr
     assert f"part {kept} of 4" in again.stderr
-    duck = subprocess.run(command(files, "duck"), capture_output=True, text=True, timeout=LONGEST_S, check=False)
+    duck = subprocess.run(command(files, "duck"), capture_output=True, text=True, timeout=MAX_S, check=False)
     assert duck.returncode == 0, duck.stderr
     compare("killed and resumed", files / "duck", files / "spark")
 
@@ -83,7 +83,7 @@ def test_a_file_ten_times_larger_than_the_memory_given_to_duckdb_finishes(tmp_pa
         rows = 0
         with (folder / "t.csv").open("w") as file:
             file.write(CSV)
-            for visits in City(9, 165_000, Habits(45)):
+            for visits in SyntheticCity(9, 165_000, Habits(45)):
                 names, user = visits.users, visits.user.tolist()
                 columns = (user, visits.utc_s.tolist(), visits.latitude.tolist(), visits.longitude.tolist())
                 file.writelines(f"{names[u]},{t},{lat!r},{lon!r}\n" for u, t, lat, lon in zip(*columns, strict=True))

@@ -8,16 +8,16 @@ from math import log
 
 import crowdveil as cv
 from crowdveil.store import (
-    Report,
-    Seat,
     Store,
+    StoredSeat,
+    SubmittedReport,
     add_reports,
     create_campaign,
     enrol_many,
     open_round,
     set_state,
 )
-from crowdveil.store.participants import Request
+from crowdveil.store.participants import SeatClaim
 from tests.town import square_town
 
 NAME = "coffee"
@@ -39,16 +39,16 @@ def started(store: Store, size: int | None = None, name: str = NAME) -> None:
     open_round(store, name, 0, policy(), size=size)
 
 
-def seated(store: Store, people: int, name: str = NAME, first: int = 0) -> list[Seat]:
-    asked = enrol_many(store, [Request(name, hashed(one)) for one in range(first, first + people)])
-    seats = [seat for seat in asked if isinstance(seat, Seat)]
+def seated(store: Store, people: int, name: str = NAME, first: int = 0) -> list[StoredSeat]:
+    asked = enrol_many(store, [SeatClaim(name, hashed(one)) for one in range(first, first + people)])
+    seats = [seat for seat in asked if isinstance(seat, StoredSeat)]
     assert len(seats) == people
     return seats
 
 
-def report(seat: Seat, symbol: int | None, name: str = NAME) -> Report:
-    return Report(name, seat.participant, seat.round, seat.policy_hash, symbol, hashed((seat, symbol)))
+def report(seat: StoredSeat, symbol: int | None, name: str = NAME) -> SubmittedReport:
+    return SubmittedReport(name, seat.participant, seat.round, seat.policy_hash, symbol, hashed((seat, symbol)))
 
 
-def all_accepted(store: Store, reports: list[Report]) -> bool:
+def all_accepted(store: Store, reports: list[SubmittedReport]) -> bool:
     return set(add_reports(store, reports)) <= {"accepted"}

@@ -15,8 +15,8 @@ from sqlalchemy import inspect, text
 from crowdveil.campaign.selection import Selection
 from crowdveil.errors import StoreError
 from crowdveil.store import (
-    Seat,
     Store,
+    StoredSeat,
     add_reports,
     close_round,
     create_campaign,
@@ -277,5 +277,5 @@ def test_devices_that_enrol_at_once_get_different_seats_and_a_device_that_asks_t
         assert [seats[2 * n] == seats[2 * n + 1] or "no-seat" in seats[2 * n : 2 * n + 2] for n in range(30)] == [
             True
         ] * 30
-        assert {seat.participant for seat in seats if isinstance(seat, Seat)} == set(range(20))
+        assert {seat.participant for seat in seats if isinstance(seat, StoredSeat)} == set(range(20))
         assert progress(store, NAME)[0].seated == 20

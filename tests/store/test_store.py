@@ -11,13 +11,13 @@ import pytest
 from crowdveil.campaign.selection import Selection
 from crowdveil.errors import InputError, StoreError
 from crowdveil.store import (
-    Estimate,
     NoSeat,
-    Outcome,
-    Progress,
-    Report,
-    Seat,
+    ReportOutcome,
+    RoundProgress,
     Store,
+    StoredEstimate,
+    StoredSeat,
+    SubmittedReport,
     add_invites,
     add_operator,
     add_reports,
@@ -33,6 +33,7 @@ from crowdveil.store import (
     open_round,
     open_store,
     operators,
+    participant_state,
     policy_bytes,
     progress,
     reported,
@@ -44,7 +45,6 @@ from crowdveil.store import (
     seats_of,
     selection_of,
     set_state,
-    standing,
 )
 from crowdveil.wire import PROBLEMS
 from tests.store.campaign import NAME, all_accepted, hashed, policy, report, seated, started
@@ -145,13 +145,13 @@ def test_a_closed_rounds_counts_are_its_reports_and_closing_again_gives_them_aga
 def test_asking_again_with_the_same_secret_gives_the_same_seat_whatever_has_happened_since(store: Store) -> None:
     started(store)
     seat = enrol(store, NAME, hashed("me"))
-    assert seat == Seat(0, 0, policy().hash) == enrol(store, NAME, hashed("me"))
+    assert seat == StoredSeat(0, 0, policy().hash) == enrol(store, NAME, hashed("me"))
     assert seats_of(store, NAME, [hashed("me"), hashed("new")]) == {hashed("me"): seat}
     assert is_participant(store, hashed("me"))
-    assert enrol(store, NAME, hashed("you")) == Seat(1, 0, policy().hash)
+    assert enrol(store, NAME, hashed("you")) == StoredSeat(1, 0, policy().hash)
     close_round(store, NAME, 0)
     open_round(store, NAME, 1, policy(0.3))
-    assert enrol(store, NAME, hashed("later")) == Seat(2, 1, policy(0.3).hash)
+    assert enrol(store, NAME, hashed("later")) == StoredSeat(2, 1, policy(0.3).hash)
     set_state(store, NAME, "paused")
     assert enrol(store, NAME, hashed("me")) == seat
     assert enrol(store, NAME, hashed("new")) == "paused"
@@ -165,7 +165,7 @@ def test_a_full_round_has_no_more_seats_and_the_next_has_its_own(store: Store) -
     close_round(store, NAME, 0)
     assert enrol(store, NAME, hashed("third")) == "no-seat"
     open_round(store, NAME, 1, policy(), size=1)
-    assert enrol(store, NAME, hashed("third")) == Seat(2, 1, policy().hash)
+    assert enrol(store, NAME, hashed("third")) == StoredSeat(2, 1, policy().hash)
     assert enrol(store, NAME, hashed("fourth")) == "no-seat"
 
 
@@ -182,12 +182,12 @@ def test_an_invite_seats_one_device(store: Store) -> None:
     add_invites(store, NAME, [hashed("a"), hashed("b")])
     add_invites(store, NAME, [hashed("b")])
     seat = enrol(store, NAME, hashed("me"), hashed("a"))
-    assert isinstance(seat, Seat)
+    assert isinstance(seat, StoredSeat)
     assert enrol(store, NAME, hashed("me"), hashed("a")) == seat
     assert enrol(store, NAME, hashed("you"), hashed("a")) == "bad-invite"
     assert enrol(store, NAME, hashed("you"), hashed("c")) == "bad-invite"
     assert enrol(store, NAME, hashed("you")) == "bad-invite"
-    assert isinstance(enrol(store, NAME, hashed("you"), hashed("b")), Seat)
+    assert isinstance(enrol(store, NAME, hashed("you"), hashed("b")), StoredSeat)
 
 
 # --- reports --------------------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ def test_a_report_that_does_not_fit_is_refused_for_its_reason_and_the_others_are
     good = report(seats[0], None)
     batch = [
         good,
-        report(Seat(77, 0, policy().hash), 1),
+        report(StoredSeat(77, 0, policy().hash), 1),
         report(seats[1]._replace(round=1), 1),
         report(seats[2]._replace(policy_hash=hashed("another")), 1),
         report(seats[3], policy().symbol_count),
@@ -227,7 +227,7 @@ def test_a_report_that_does_not_fit_is_refused_for_its_reason_and_the_others_are
     ]
     refused = ["unknown-participant", "wrong-round", "wrong-policy", "wrong-symbol", "wrong-symbol"]
     assert add_reports(store, batch) == ["accepted", *refused, "unknown-participant"]
-    assert progress(store, NAME) == [Progress(0, 6, 1, {"wrong-round": 1, "wrong-policy": 1, "wrong-symbol": 2})]
+    assert progress(store, NAME) == [RoundProgress(0, 6, 1, {"wrong-round": 1, "wrong-policy": 1, "wrong-symbol": 2})]
     assert add_reports(store, batch[2:4]) == ["wrong-round", "wrong-policy"]
     assert progress(store, NAME)[0].refused == {"wrong-round": 2, "wrong-policy": 2, "wrong-symbol": 2}
 
@@ -264,7 +264,7 @@ def test_thousands_of_seats_and_reports_go_in_together(store: Store) -> None:
 
 
 def test_every_refusal_is_in_the_table_of_problems() -> None:
-    assert {*get_args(Outcome), *get_args(NoSeat)} - {"accepted", "repeated"} <= set(PROBLEMS)
+    assert {*get_args(ReportOutcome), *get_args(NoSeat)} - {"accepted", "repeated"} <= set(PROBLEMS)
 
 
 # --- selections -----------------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def test_a_selection_finishes_a_closed_campaign_once_and_tells_each_how_they_sta
     started(store)
     seats = seated(store, 4)
     assert all_accepted(store, [report(seat, number) for number, seat in enumerate(seats[:3])])
-    assert [standing(store, NAME, number) for number in (0, 3, 4)] == ["reported", "seated", None]
+    assert [participant_state(store, NAME, number) for number in (0, 3, 4)] == ["reported", "seated", None]
     chosen = Selection(np.array([2, 0]), np.array([0.1 + 0.2, 0.25]), 1, 3)
     with pytest.raises(InputError, match="when the campaign is closed"):
         save_selection(store, NAME, chosen)
@@ -288,7 +288,7 @@ def test_a_selection_finishes_a_closed_campaign_once_and_tells_each_how_they_sta
         assert kept.participants.tolist() == [2, 0]
         assert kept.chances.tolist() == [0.1 + 0.2, 0.25]
         assert (kept.hits, kept.short) == (1, 3)
-    states = [standing(store, NAME, number) for number in range(4)]
+    states = [participant_state(store, NAME, number) for number in range(4)]
     assert states == ["selected", "not-selected", "selected", "not-selected"]
 
 
@@ -324,7 +324,7 @@ def test_opening_again_keeps_everything(url: str) -> None:
         assert add_reports(store, [sent]) == ["accepted"]
     with open_store(url) as store:
         assert add_reports(store, [sent]) == ["repeated"]
-        assert isinstance(sent, Report)
+        assert isinstance(sent, SubmittedReport)
         assert close_round(store, NAME, 0).counts[3] == 1
 
 
@@ -364,7 +364,7 @@ def test_what_was_learnt_is_kept_round_by_round_and_the_last_one_is_shown(store:
     assert all_accepted(store, [report(seat, 1)])
     assert reported(store, NAME, 0) == 1
     assert last_estimate(store, NAME) is None
-    learnt = Estimate((0.25, 1 / 3), 0.1)
+    learnt = StoredEstimate((0.25, 1 / 3), 0.1)
     save_estimate(store, NAME, 0, learnt)
-    save_estimate(store, NAME, 0, Estimate((0.5, 0.5), 0.2))
+    save_estimate(store, NAME, 0, StoredEstimate((0.5, 0.5), 0.2))
     assert last_estimate(store, NAME) == learnt

@@ -16,23 +16,23 @@ from crowdveil.errors import InputError
 from crowdveil.wire import (
     PROBLEMS,
     STATUS_BYTES,
+    Announcement,
     AreaRequest,
     AreaShape,
     AuditRecord,
     AuditRound,
     AuditSelection,
-    CampaignInfo,
     CampaignList,
+    CampaignPlan,
     CampaignSummary,
     CampaignView,
-    Enrolment,
     Estimates,
     Health,
     InviteRequest,
     Invites,
     Kind,
     Message,
-    NewCampaign,
+    ParticipantState,
     ParticipantStatus,
     Preview,
     PreviewPoint,
@@ -41,20 +41,20 @@ from crowdveil.wire import (
     RoundEstimate,
     RoundView,
     Seat,
+    SeatRequest,
     SelectionRow,
-    Standing,
     StateChange,
     Upload,
     policy_etag,
     secret_digest,
 )
-from crowdveil.wire.message import MOST_OFFER_BYTES
+from crowdveil.wire.message import MAX_OFFER_BYTES
 from tests.town import square_town
 
 H = "0123456789abcdef" * 4
 AREA: dict[str, Any] = {"kind": "points", "xy_m": [[0, 0], [1000, 0]]}
 SEAT = Seat(protocol=1, campaign="coffee", participant=41, round=2, policy_hash=H)
-PLAN = NewCampaign(
+PLAN = CampaignPlan(
     protocol=1,
     name="Coffee",
     offer="A coffee",
@@ -66,16 +66,16 @@ PLAN = NewCampaign(
     wanted=9,
 )
 PLAN_BYTES = (
-    b'{"area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"confidence":0.95,"deadline_s":null,"delta":0.25,'
+    b'{"algorithm":"crowdveil","area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"confidence":0.95,"deadline_s":null,'
+    b'"delta":0.25,'
     b'"enrolment":"open","epsilon_per_km":1.5,"name":"Coffee","null_epsilon":null,"offer":"A coffee","period":"week",'
-    b'"prior":null,"protocol":1,"round_size":null,"rounds":6,"rule":"random","seed":null,"share":null,"targets":[1],"users":90,"wanted":9,'
-    b'"way":"crowdveil"}'
+    b'"prior":null,"protocol":1,"round_size":null,"rounds":6,"rule":"random","seed":null,"share":null,"targets":[1],"users":90,"wanted":9}'
 )
 STATUS = b'{"campaign":"coffee","offer":"A coffee","padding":"%s","participant":41,"protocol":1,"state":"selected"}'
 
 MESSAGES: dict[str, tuple[Message, bytes]] = {
-    "CampaignInfo": (
-        CampaignInfo(
+    "Announcement": (
+        Announcement(
             protocol=1,
             campaign="coffee",
             name="Kaffee für alle",
@@ -97,8 +97,8 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         b'"policy_hash":"%s","protocol":1,"round":2,"rounds":6,"rule":"target-aware","state":"open","targets":[1]}'
         % H.encode(),
     ),
-    "Enrolment": (
-        Enrolment(protocol=1, secret_digest=H),
+    "SeatRequest": (
+        SeatRequest(protocol=1, secret_digest=H),
         b'{"invite":null,"protocol":1,"secret_digest":"%s"}' % H.encode(),
     ),
     "Seat": (
@@ -118,7 +118,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         ParticipantStatus.of("coffee", 41, "selected", "A coffee"),
         STATUS % (b" " * (STATUS_BYTES - len(STATUS) + 2)),
     ),
-    "NewCampaign": (PLAN, PLAN_BYTES),
+    "CampaignPlan": (PLAN, PLAN_BYTES),
     "CampaignView": (
         CampaignView(
             protocol=1,
@@ -254,11 +254,11 @@ def test_a_symbol_that_does_not_fit_its_eight_digits_is_refused() -> None:
 
 
 @given(
-    st.sampled_from(get_args(Standing)),
+    st.sampled_from(get_args(ParticipantState)),
     st.integers(0, 2**53 - 1),
-    st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=MOST_OFFER_BYTES // 12),
+    st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=MAX_OFFER_BYTES // 12),
 )
-def test_a_status_is_as_long_whether_selected_or_not(state: Standing, participant: int, offer: str) -> None:
+def test_a_status_is_as_long_whether_selected_or_not(state: ParticipantState, participant: int, offer: str) -> None:
     status = ParticipantStatus.of("coffee", participant, state, offer)
     assert len(status.to_bytes()) == STATUS_BYTES
     assert ParticipantStatus.from_bytes(status.to_bytes()) == status
@@ -266,7 +266,7 @@ def test_a_status_is_as_long_whether_selected_or_not(state: Standing, participan
 
 
 def test_a_status_has_room_for_the_longest_offer_and_the_longest_name() -> None:
-    status = ParticipantStatus.of("c" * 63, 2**53 - 1, "selected", "x" * (MOST_OFFER_BYTES - 2))
+    status = ParticipantStatus.of("c" * 63, 2**53 - 1, "selected", "x" * (MAX_OFFER_BYTES - 2))
     assert len(status.to_bytes()) == STATUS_BYTES
 
 
@@ -279,14 +279,14 @@ def test_a_receipt_is_the_same_again_for_the_same_upload_and_another_for_another
 def test_an_areas_own_description_travels_and_gives_the_same_area() -> None:
     area = square_town(3)
     described = PLAN.model_copy(update={"area": area.describe()})
-    assert cv.Area.from_description(NewCampaign.from_bytes(described.to_bytes()).area) == area
+    assert cv.Area.from_description(CampaignPlan.from_bytes(described.to_bytes()).area) == area
 
 
 def test_how_many_are_wanted_can_be_said_as_a_share() -> None:
-    shared = altered("NewCampaign", lambda d: d.update(wanted=None, share=0.1))
-    assert NewCampaign.from_bytes(shared).people_wanted == PLAN.people_wanted == 9
-    tiny = altered("NewCampaign", lambda d: d.update(wanted=None, share=0.0001))
-    assert NewCampaign.from_bytes(tiny).people_wanted == 1
+    shared = altered("CampaignPlan", lambda d: d.update(wanted=None, share=0.1))
+    assert CampaignPlan.from_bytes(shared).people_wanted == PLAN.people_wanted == 9
+    tiny = altered("CampaignPlan", lambda d: d.update(wanted=None, share=0.0001))
+    assert CampaignPlan.from_bytes(tiny).people_wanted == 1
 
 
 def test_an_audited_policy_comes_back_byte_for_byte() -> None:
@@ -337,28 +337,28 @@ WRONG: list[tuple[str, str, object]] = [
     ("Seat", "campaign", "../etc"),
     ("Seat", "campaign", "Coffee"),
     ("Seat", "campaign", ""),
-    ("Enrolment", "secret_digest", None),
-    ("Enrolment", "invite", "with space"),
-    ("CampaignInfo", "round", None),
-    ("CampaignInfo", "policy_hash", None),
-    ("CampaignInfo", "state", "lost"),
-    ("CampaignInfo", "rule", "nearest"),
-    ("CampaignInfo", "epsilon_per_km", 0),
-    ("CampaignInfo", "epsilon_per_km", "1.5"),
-    ("CampaignInfo", "targets", []),
-    ("CampaignInfo", "targets", [1.0]),
-    ("CampaignInfo", "targets", "1"),
-    ("CampaignInfo", "area", {"kind": "points", "xy_m": [[0.5, 0]]}),
-    ("CampaignInfo", "area", {"kind": "points", "deep": [{"x": None}]}),
-    ("CampaignInfo", "area", []),
-    ("NewCampaign", "name", "two\nlines"),
-    ("NewCampaign", "name", ""),
-    ("NewCampaign", "offer", "null\x00"),
-    ("NewCampaign", "offer", "ü" * 501),
-    ("NewCampaign", "share", 0.5),
-    ("NewCampaign", "wanted", None),
-    ("NewCampaign", "confidence", 1),
-    ("NewCampaign", "delta", -0.1),
+    ("SeatRequest", "secret_digest", None),
+    ("SeatRequest", "invite", "with space"),
+    ("Announcement", "round", None),
+    ("Announcement", "policy_hash", None),
+    ("Announcement", "state", "lost"),
+    ("Announcement", "rule", "nearest"),
+    ("Announcement", "epsilon_per_km", 0),
+    ("Announcement", "epsilon_per_km", "1.5"),
+    ("Announcement", "targets", []),
+    ("Announcement", "targets", [1.0]),
+    ("Announcement", "targets", "1"),
+    ("Announcement", "area", {"kind": "points", "xy_m": [[0.5, 0]]}),
+    ("Announcement", "area", {"kind": "points", "deep": [{"x": None}]}),
+    ("Announcement", "area", []),
+    ("CampaignPlan", "name", "two\nlines"),
+    ("CampaignPlan", "name", ""),
+    ("CampaignPlan", "offer", "null\x00"),
+    ("CampaignPlan", "offer", "ü" * 501),
+    ("CampaignPlan", "share", 0.5),
+    ("CampaignPlan", "wanted", None),
+    ("CampaignPlan", "confidence", 1),
+    ("CampaignPlan", "delta", -0.1),
     ("ParticipantStatus", "padding", ""),
     ("ParticipantStatus", "offer", None),
     ("ParticipantStatus", "state", "reported"),
@@ -382,7 +382,7 @@ def test_a_value_that_does_not_fit_is_refused(name: str, field: str, value: obje
 
 @pytest.mark.parametrize("number", [nan, inf, -inf])
 @pytest.mark.parametrize(
-    ("name", "field"), [("CampaignInfo", "delta"), ("NewCampaign", "epsilon_per_km"), ("SelectionRow", "chance")]
+    ("name", "field"), [("Announcement", "delta"), ("CampaignPlan", "epsilon_per_km"), ("SelectionRow", "chance")]
 )
 def test_a_number_that_is_none_is_refused_in_json_and_in_the_library(name: str, field: str, number: float) -> None:
     message = MESSAGES[name][0]
@@ -394,7 +394,7 @@ def test_a_number_that_is_none_is_refused_in_json_and_in_the_library(name: str, 
 
 def test_a_number_beyond_all_bounds_is_refused() -> None:
     with pytest.raises(InputError, match="epsilon_per_km"):
-        NewCampaign.from_bytes(PLAN_BYTES.replace(b'_km":1.5', b'_km":1e999'))
+        CampaignPlan.from_bytes(PLAN_BYTES.replace(b'_km":1.5', b'_km":1e999'))
 
 
 @pytest.mark.parametrize(

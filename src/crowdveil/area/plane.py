@@ -32,17 +32,17 @@ from crowdveil.errors import InputError
 SEMI_MAJOR_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
 ECCENTRICITY_SQUARED = FLATTENING * (2 - FLATTENING)
-LEAST_CURVATURE_RADIUS_M = SEMI_MAJOR_M * (1 - ECCENTRICITY_SQUARED)
+MIN_CURVATURE_RADIUS_M = SEMI_MAJOR_M * (1 - ECCENTRICITY_SQUARED)
 
 MAX_SHORTENING = 0.005
 """Areas whose distances would be more than 0.5 % short are refused (about 630 km from the origin)."""
 
-MAX_RADIUS_M = LEAST_CURVATURE_RADIUS_M * sqrt(1 - (1 - MAX_SHORTENING) ** 2)
+MAX_RADIUS_M = MIN_CURVATURE_RADIUS_M * sqrt(1 - (1 - MAX_SHORTENING) ** 2)
 
 
 def shortening(radius_m: float) -> float:
     """Bound of (ground - plane) / ground for points within `radius_m` of the origin: 1 - sqrt(1 - (r/M)²)."""
-    return 1 - sqrt(max(0.0, 1 - (radius_m / LEAST_CURVATURE_RADIUS_M) ** 2))
+    return 1 - sqrt(max(0.0, 1 - (radius_m / MIN_CURVATURE_RADIUS_M) ** 2))
 
 
 def check_degrees(latitude: ArrayLike, longitude: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -1,23 +1,23 @@
 """The same profiles for millions of users: expressions that DuckDB evaluates on this machine, or Spark on a cluster."""
 
 from crowdveil.batch.engine import Engine, EngineError, open_engine
-from crowdveil.batch.fixes import Layout
-from crowdveil.batch.graph import Choice
+from crowdveil.batch.fixes import ColumnNames
+from crowdveil.batch.graph import ProfileSettings
 from crowdveil.batch.inputs import Inputs, find_inputs
-from crowdveil.batch.job import PART_BYTES, Found, Job, Span, run
-from crowdveil.batch.store import LAYOUT, save_fixes
+from crowdveil.batch.job import PART_BYTES, BatchResult, Job, PeriodRange, run
+from crowdveil.batch.store import COLUMN_NAMES, save_fixes
 
 __all__ = [
-    "LAYOUT",
+    "COLUMN_NAMES",
     "PART_BYTES",
-    "Choice",
+    "BatchResult",
+    "ColumnNames",
     "Engine",
     "EngineError",
-    "Found",
     "Inputs",
     "Job",
-    "Layout",
-    "Span",
+    "PeriodRange",
+    "ProfileSettings",
     "find_inputs",
     "open_engine",
     "run",

@@ -54,7 +54,7 @@ Expression = Any
 
 
 @dataclass(frozen=True)
-class Layout:
+class ColumnNames:
     """Which columns hold what, and whose clock counts."""
 
     user: str = "user"
@@ -91,23 +91,27 @@ class _Moment(NamedTuple):
     stated_s: Expression
 
 
-def fixes(table: Expression, layout: Layout, span_s: tuple[int, int] = (0, gather.LATEST_S)) -> Expression:
+def fixes(table: Expression, column_names: ColumnNames, span_s: tuple[int, int] = (0, gather.LATEST_S)) -> Expression:
     """Columns user, local_s, latitude, longitude and fault; where there is a fault, the place is 0, 0.
 
     `span_s` is the local time that matters: outside of it a zone's changes of clock are not looked at.
     """
-    check_types(table.schema(), layout)
-    latitude, longitude = (_number(table[name]) for name in (layout.latitude, layout.longitude))
-    moment = _moment(table[layout.time], layout.time)
-    user = table[layout.user].cast("string").strip()
+    check_types(table.schema(), column_names)
+    latitude, longitude = (_number(table[name]) for name in (column_names.latitude, column_names.longitude))
+    moment = _moment(table[column_names.time], column_names.time)
+    user = table[column_names.user].cast("string").strip()
     broken = table[BROKEN_ROW].notnull() if BROKEN_ROW in table.columns else ibis.literal(False)
-    offset = ibis.null("float64") if layout.offset_minutes is None else 60 * _number(table[layout.offset_minutes])
+    offset = (
+        ibis.null("float64")
+        if column_names.offset_minutes is None
+        else 60 * _number(table[column_names.offset_minutes])
+    )
     # a step of its own: the clock looks at each time a hundred times, and reading it should happen once
     read = table.select(
         user=user, latitude=latitude, longitude=longitude, broken=broken,
         seconds=moment.seconds, stated_s=moment.stated_s, column_s=offset,
     )  # fmt: skip
-    utc_s, offset_s = _clock(read, layout, span_s)
+    utc_s, offset_s = _clock(read, column_names, span_s)
     rows = read.select("user", "latitude", "longitude", "broken", utc_s=utc_s, offset_s=offset_s)
     fault = first_of(
         (rows.broken, gather.WRONG_FIELDS),
@@ -136,15 +140,19 @@ def fixes(table: Expression, layout: Layout, span_s: tuple[int, int] = (0, gathe
     return rows.select("user", latitude=latitude, longitude=longitude, local_s=rows.utc_s + rows.offset_s, fault=fault)
 
 
-def check_types(schema: Any, layout: Layout) -> None:
+def check_types(schema: Any, column_names: ColumnNames) -> None:
     """Refuse columns that cannot hold what they should; wants a schema of ibis, or of Arrow."""
     kinds = schema if isinstance(schema, ibis.Schema) else {one.name: _kind(one.type) for one in schema}
-    measures = [name for name in (layout.latitude, layout.longitude, layout.offset_minutes) if name is not None]
-    user, time = kinds[layout.user], kinds[layout.time]
+    measures = [
+        name
+        for name in (column_names.latitude, column_names.longitude, column_names.offset_minutes)
+        if name is not None
+    ]
+    user, time = kinds[column_names.user], kinds[column_names.time]
     if not (user.is_string() or user.is_integer() or user.is_uuid()):
-        raise _wrong_type(layout.user, user, "text or whole numbers")
+        raise _wrong_type(column_names.user, user, "text or whole numbers")
     if not (time.is_string() or time.is_numeric() or time.is_timestamp() or time.is_date()):
-        raise _wrong_type(layout.time, time, "text, numbers or timestamps")
+        raise _wrong_type(column_names.time, time, "text, numbers or timestamps")
     for name in measures:
         if not (kinds[name].is_string() or (kinds[name].is_numeric() and not kinds[name].is_boolean())):
             raise _wrong_type(name, kinds[name], "numbers, or text that holds them")
@@ -186,19 +194,19 @@ def _number(column: Expression) -> Expression:
 
 def _unreadable(number: Expression) -> Expression:
     """Whether it is no number, or so large that sums of it would mean nothing."""
-    return number.isnull() | number.isnan() | (number.abs() > gather.LARGEST)
+    return number.isnull() | number.isnan() | (number.abs() > gather.MAX_NUMBER)
 
 
-def _clock(read: Expression, layout: Layout, span_s: tuple[int, int]) -> tuple[Expression, Expression]:
+def _clock(read: Expression, column_names: ColumnNames, span_s: tuple[int, int]) -> tuple[Expression, Expression]:
     """UTC and local time minus UTC, in whole seconds."""
     seconds, stated_s = read.seconds, read.stated_s
-    if layout.offset_minutes is not None:
+    if column_names.offset_minutes is not None:
         known = read.column_s.abs() <= gather.MAX_OFFSET_S
         return seconds, known.ifelse(read.column_s.round().cast("int64"), ibis.null("int64"))
-    if layout.zone is None:
+    if column_names.zone is None:
         return seconds, stated_s.fill_null(0)
-    changes = clock_changes(layout.zone, span_s)
-    if layout.clock == "local":
+    changes = clock_changes(column_names.zone, span_s)
+    if column_names.clock == "local":
         back, there = wall_changes(changes)
         known = stated_s.notnull()
         utc_s = known.ifelse(seconds, seconds - _shift(seconds, back))
@@ -231,7 +239,7 @@ def _moment(column: Expression, name: str) -> _Moment:
 def _unix(number: Expression) -> Expression:
     """Whole seconds, of seconds or of milliseconds by their size; NULL for what is no time at all."""
     if number.type().is_integer():
-        most, least_ms = int(gather.LARGEST), int(MILLISECONDS_FROM)
+        most, least_ms = int(gather.MAX_NUMBER), int(MILLISECONDS_FROM)
         milliseconds = number.between(-most, most).ifelse((number // 1000).cast("int64"), ibis.null("int64"))
         return number.between(1 - least_ms, least_ms - 1).ifelse(number, milliseconds)
     seconds = (number.abs() >= MILLISECONDS_FROM).ifelse(number / 1000, number)

@@ -44,7 +44,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 
 @dataclass(frozen=True)
-class Choice:
+class ProfileSettings:
     """How a profile is made, and which place of it is reported."""
 
     method: Method = "poisson"
@@ -135,36 +135,38 @@ def extent(visits: Expression) -> Expression:
 # --- profile, places, prior ---------------------------------------------------------------------------------
 
 
-def profile(visits: Expression, train: range, choice: Choice) -> Expression:
+def profile(visits: Expression, train: range, profile_settings: ProfileSettings) -> Expression:
     """The probability of each user and cell with a visit in the training periods."""
     rows = visits.filter(visits.left_out.isnull(), visits.period >= train.start, visits.period < train.stop)
     totals = {"visits": rows.visits.sum().cast("int64"), "periods": rows.count()}
-    if choice.half_life_periods is not None:
+    if profile_settings.half_life_periods is not None:
         age = (train.stop - 1 - rows.period).cast("float64")
-        weight = ibis.literal(2.0) ** (-age / choice.half_life_periods)
+        weight = ibis.literal(2.0) ** (-age / profile_settings.half_life_periods)
         totals["weighted"] = (weight * rows.visits.cast("float64")).sum()
     pairs = rows.group_by("user", "cell").agg(**totals)
-    if choice.method == "frequency":
+    if profile_settings.method == "frequency":
         probability = pairs.periods.cast("float64") / float(len(train))
-    elif choice.half_life_periods is None:
+    elif profile_settings.half_life_periods is None:
         probability = 1 - (-(pairs.visits.cast("float64") / float(len(train)))).exp()
     else:
-        weights = age_weights(len(train), choice.half_life_periods)
+        weights = age_weights(len(train), profile_settings.half_life_periods)
         probability = 1 - (-(pairs.weighted / float(weights.sum()))).exp()
     return pairs.select("user", "cell", "visits", "periods", probability=probability)
 
 
-def places(visits: Expression, profile: Expression, choice: Choice, columnwise: Columnwise) -> Expression:
+def places(
+    visits: Expression, profile: Expression, profile_settings: ProfileSettings, columnwise: Columnwise
+) -> Expression:
     """The cell that each user reports, or NULL."""
-    frequent = profile.filter(profile.probability > choice.delta).select("user", "cell", "probability")
+    frequent = profile.filter(profile.probability > profile_settings.delta).select("user", "cell", "probability")
     of_user = ibis.window(group_by="user")
     in_order = ibis.window(group_by="user", order_by="cell")
     numbered = frequent.mutate(number=ibis.row_number().over(in_order), places=ibis._.count().over(of_user))
-    drawn = tickets(choice.seed, columnwise)(numbered.user) % numbered.places
+    drawn = tickets(profile_settings.seed, columnwise)(numbered.user) % numbered.places
     chosen = numbered.filter(numbered.number == drawn).select("user", "cell")
-    if choice.targets:
+    if profile_settings.targets:
         best_first = ibis.window(group_by="user", order_by=[ibis.desc("probability"), "cell"])
-        hits = frequent.filter(frequent.cell.isin(list(choice.targets)))
+        hits = frequent.filter(frequent.cell.isin(list(profile_settings.targets)))
         hits = hits.mutate(rank=ibis.row_number().over(best_first)).filter(ibis._.rank == 0)
         hits = hits.select("user", target="cell")
         both = chosen.left_join(hits, "user")

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from crowdveil.batch.fixes import BROKEN_ROW, Layout
+from crowdveil.batch.fixes import BROKEN_ROW, ColumnNames
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.trace_files import MAGIC_GZIP, MAGIC_XZ, reading
 
@@ -35,15 +35,17 @@ class Heading(NamedTuple):
     delimiter: str
     names: tuple[str, ...]
 
-    def for_engine(self, layout: Layout) -> tuple[str, ...]:
+    def for_engine(self, column_names: ColumnNames) -> tuple[str, ...]:
         """The columns that are read by their names, the others by made-up ones: these may be empty or the same."""
         unused = "unused"
-        while any(name.lower().startswith(unused) for name in layout.columns):
+        while any(name.lower().startswith(unused) for name in column_names.columns):
             unused += "_"
-        return tuple(name if name in layout.columns else f"{unused}{number}" for number, name in enumerate(self.names))
+        return tuple(
+            name if name in column_names.columns else f"{unused}{number}" for number, name in enumerate(self.names)
+        )
 
 
-def read_heading(path: str, layout: Layout) -> Heading:
+def read_heading(path: str, column_names: ColumnNames) -> Heading:
     """The columns of a file; one that cannot be read as what it is called is refused."""
     with reading(Path(path)), open(path, "rb") as raw:
         head = raw.read(max(map(len, UNREAD)))
@@ -51,7 +53,7 @@ def read_heading(path: str, layout: Layout) -> Heading:
         raw.seek(0)
         with gzip.open(raw) if head.startswith(MAGIC_GZIP) else raw as file:
             line = file.readline(HEADING_BYTES + 1)
-    expected = f"expected CSV whose first line names the columns {', '.join(layout.columns)}"
+    expected = f"expected CSV whose first line names the columns {', '.join(column_names.columns)}"
     if line.startswith(UTF_16):
         raise FileFormatError(f"{path}: is text in UTF-16; save it as UTF-8")
     if b"\0" in line:
@@ -66,16 +68,16 @@ def read_heading(path: str, layout: Layout) -> Heading:
         names = tuple(name.strip() for name in next(csv.reader([text], delimiter=delimiter), []))
     except csv.Error as error:
         raise FileFormatError(f"{path}: its first line is no heading ({error}); {expected}") from None
-    check_columns(path, names, layout)
+    check_columns(path, names, column_names)
     return Heading(delimiter, names)
 
 
-def check_columns(path: str, names: Sequence[str], layout: Layout) -> None:
+def check_columns(path: str, names: Sequence[str], column_names: ColumnNames) -> None:
     """Refuse columns, of CSV or Parquet, among which those that are read are missing or cannot be told apart."""
     if not any(names):
-        raise FileFormatError(f"{path}: has no heading; expected the columns {', '.join(layout.columns)}")
+        raise FileFormatError(f"{path}: has no heading; expected the columns {', '.join(column_names.columns)}")
     many = Counter(names)
-    for name in layout.columns:
+    for name in column_names.columns:
         if name not in names:
             raise FileFormatError(f"{path}: has no column {name!r}; its columns are: {', '.join(names)[:200]}")
         if name == BROKEN_ROW:

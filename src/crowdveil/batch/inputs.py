@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crowdveil.batch.fixes import BROKEN_ROW, Layout, check_types
+from crowdveil.batch.fixes import BROKEN_ROW, ColumnNames, check_types
 from crowdveil.batch.headings import Heading, check_columns, read_heading, reserved
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.traces.trace_files import is_parquet, reading
@@ -70,7 +70,7 @@ class Inputs:
         return [tuple(part) for part in parts]
 
 
-def find_inputs(patterns: Sequence[str], layout: Layout, out: Path | None = None) -> Inputs:
+def find_inputs(patterns: Sequence[str], column_names: ColumnNames, out: Path | None = None) -> Inputs:
     """Files that match some patterns (or lie in a folder), each checked; a pattern without any is an error.
 
     What earlier runs wrote to `out` is passed over, unless a file of it is named.
@@ -85,10 +85,10 @@ def find_inputs(patterns: Sequence[str], layout: Layout, out: Path | None = None
         other = next(path for path in paths if not is_parquet(Path(path)))
         raise FileFormatError(f"{other}: is no Parquet, others are; profile one kind of files at a time")
     if kinds == {True}:
-        _check_parquet(paths, layout)
+        _check_parquet(paths, column_names)
         return Inputs(tuple(paths), None)
-    heading = _check_csv(paths, layout)
-    return Inputs(tuple(paths), heading.delimiter, heading.for_engine(layout))
+    heading = _check_csv(paths, column_names)
+    return Inputs(tuple(paths), heading.delimiter, heading.for_engine(column_names))
 
 
 def name_damaged(paths: Sequence[str], columns: Sequence[str]) -> str | None:
@@ -141,7 +141,7 @@ def _is_written(file: Path, out: Path) -> bool:
     return file.is_relative_to(out) and WRITTEN.fullmatch(file.relative_to(out).as_posix()) is not None
 
 
-def _check_parquet(paths: Sequence[str], layout: Layout) -> None:
+def _check_parquet(paths: Sequence[str], column_names: ColumnNames) -> None:
     first: dict[str, pa.DataType] = {}
     for path in paths:
         with reading(Path(path)):
@@ -151,23 +151,23 @@ def _check_parquet(paths: Sequence[str], layout: Layout) -> None:
                 reason = str(error).partition("\n")[0][:200]
                 what = f"cannot be read as Parquet; is it damaged or cut off? ({reason})"
                 raise FileFormatError(f"{path}: {what}") from None
-        check_columns(path, schema.names, layout)
+        check_columns(path, schema.names, column_names)
         if BROKEN_ROW in schema.names:
             raise reserved(path)
         try:
-            check_types(pa.schema([schema.field(name) for name in dict.fromkeys(layout.columns)]), layout)
+            check_types(pa.schema([schema.field(name) for name in dict.fromkeys(column_names.columns)]), column_names)
         except FileFormatError as error:
             raise FileFormatError(f"{path}: {error}") from None
-        kinds = {name: schema.field(name).type for name in layout.columns}
+        kinds = {name: schema.field(name).type for name in column_names.columns}
         for name, kind in kinds.items():
             if first.setdefault(name, kind) != kind:
                 what = f"its column {name!r} is of type {kind}, that of {paths[0]} of type {first[name]}"
                 raise FileFormatError(f"{path}: {what}; they should be the same")
 
 
-def _check_csv(paths: Sequence[str], layout: Layout) -> Heading:
-    first = read_heading(paths[0], layout)
+def _check_csv(paths: Sequence[str], column_names: ColumnNames) -> Heading:
+    first = read_heading(paths[0], column_names)
     for path in paths[1:]:
-        if read_heading(path, layout) != first:
+        if read_heading(path, column_names) != first:
             raise FileFormatError(f"{path}: its first line is not that of {paths[0]}; they should be the same")
     return first

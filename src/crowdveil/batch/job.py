@@ -35,8 +35,8 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.batch import graph
 from crowdveil.batch.engine import Engine, EngineError, Fraction
-from crowdveil.batch.fixes import Expression, Layout, fixes
-from crowdveil.batch.graph import Choice
+from crowdveil.batch.fixes import ColumnNames, Expression, fixes
+from crowdveil.batch.graph import ProfileSettings
 from crowdveil.batch.inputs import Inputs, name_damaged
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.profile.periods import DAY_S, EPOCH, MAX_PERIODS, Periods
@@ -44,7 +44,7 @@ from crowdveil.traces.trace_files import reading
 from crowdveil.traces.visit_builder import LATEST_S
 
 MONDAY = date(1969, 12, 29)
-LONGEST = 50_000
+MAX_PERIODS_FOUND = 50_000
 """Periods from 1970 on that reach beyond 2100, for traces whose first one is not known yet."""
 PART_BYTES = 2 << 30
 UNPACKED_BYTES = 1 << 20
@@ -56,7 +56,7 @@ Progress: TypeAlias = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
-class Span:
+class PeriodRange:
     """Which periods count. Without a start they begin with the first that has a visit; weeks then begin on Mondays."""
 
     days: int = 7
@@ -83,7 +83,7 @@ class Span:
         """Periods to count in before it is known which of them have visits."""
         start = self.start or (EPOCH if self.days == 1 and not self.weekdays_only else MONDAY)
         count = None if self.start is None else self.count
-        return Periods(start, count or LONGEST, self.days, self.weekdays_only)
+        return Periods(start, count or MAX_PERIODS_FOUND, self.days, self.weekdays_only)
 
     def found(self, first: int, last: int) -> Periods:
         """The periods, given the first and last number with a visit."""
@@ -101,20 +101,20 @@ class Job:
     """What is asked of a batch."""
 
     inputs: Inputs
-    layout: Layout
+    column_names: ColumnNames
     area: Area
-    span: Span = field(default_factory=Span)
-    choice: Choice = field(default_factory=Choice)
+    period_range: PeriodRange = field(default_factory=PeriodRange)
+    profile_settings: ProfileSettings = field(default_factory=ProfileSettings)
     part_bytes: int = PART_BYTES
 
     def __post_init__(self) -> None:
-        for cell in self.choice.targets:
+        for cell in self.profile_settings.targets:
             if not 0 <= cell < len(self.area):
                 raise InputError("targets", cell, f"should be a cell of the area, 0 to {len(self.area) - 1}")
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BatchResult:
     """What a batch found."""
 
     periods: Periods
@@ -132,7 +132,7 @@ class Found:
     """Steps that an earlier run had done already."""
 
 
-def run(job: Job, engine: Engine, out: Path, progress: Progress) -> Found:
+def run(job: Job, engine: Engine, out: Path, progress: Progress) -> BatchResult:
     """Do what is not done yet, and say what was found."""
     steps = _Steps(job, engine, out, progress)
     with _alone(out):
@@ -171,7 +171,7 @@ class _Steps:
         self.at_work: Sequence[str] = ()
         """Files that are being counted."""
 
-    def run(self) -> Found:
+    def run(self) -> BatchResult:
         job = self.job
         for name in ("visits", "profile", "places"):
             if (self.out / name).exists() and _made_from(self.out / name) is None:
@@ -180,17 +180,22 @@ class _Steps:
         counted = self._counted()
         summary = json.loads((self.out / "visits" / COUNTED).read_text())
         periods = Periods(
-            date.fromisoformat(summary["start"]), summary["periods"], job.span.days, job.span.weekdays_only
+            date.fromisoformat(summary["start"]),
+            summary["periods"],
+            job.period_range.days,
+            job.period_range.weekdays_only,
         )
-        train = range(job.span.train or len(periods))
+        train = range(job.period_range.train or len(periods))
         if train.stop > len(periods):
             raise InputError("train", train.stop, f"should be at most the {len(periods)} periods that have visits")
-        profile_key = _digest(counted, train.stop, job.choice.method, job.choice.half_life_periods)
+        profile_key = _digest(counted, train.stop, job.profile_settings.method, job.profile_settings.half_life_periods)
         visits = self._read("visits")
-        self._make("profile", profile_key, lambda: graph.profile(visits, train, job.choice))
-        places_key = _digest(profile_key, asdict(job.choice))
+        self._make("profile", profile_key, lambda: graph.profile(visits, train, job.profile_settings))
+        places_key = _digest(profile_key, asdict(job.profile_settings))
         profile = self._read("profile")
-        self._make("places", places_key, lambda: graph.places(visits, profile, job.choice, self.engine.columnwise))
+        self._make(
+            "places", places_key, lambda: graph.places(visits, profile, job.profile_settings, self.engine.columnwise)
+        )
         return self._finish(summary, periods, train)
 
     # --- visits -----------------------------------------------------------------------------------------
@@ -198,9 +203,9 @@ class _Steps:
     def _counted(self) -> str:
         """Count the visits unless that is done; returns what they were made from."""
         job = self.job
-        span = asdict(replace(job.span, train=None))
+        period_range = asdict(replace(job.period_range, train=None))
         files = job.inputs.identity()
-        settings = asdict(job.layout), job.area.digest, {**span, "start": str(job.span.start)}
+        settings = asdict(job.column_names), job.area.digest, {**period_range, "start": str(job.period_range.start)}
         key = _digest(files, *settings)
         parts_folder = self.out / "visits.parts"
         if _made_from(self.out / "visits") == key:
@@ -224,13 +229,13 @@ class _Steps:
             shutil.rmtree(parts_folder)
             told = _listed(Counter(reasons) + aside)
             raise InputError("traces", self._shown(), f"no fix lies in the area and the periods ({told})")
-        periods = job.span.found(extent["first"], extent["last"])
+        periods = job.period_range.found(extent["first"], extent["last"])
         whole = self.out / "visits.whole"
         shutil.rmtree(whole, ignore_errors=True)
-        if len(parts) == 1 and job.span.start is not None:
+        if len(parts) == 1 and job.period_range.start is not None:
             folders[0].rename(whole)
         else:
-            first = 0 if job.span.start is not None else extent["first"]
+            first = 0 if job.period_range.start is not None else extent["first"]
             self.engine.write(graph.merged(table, first, len(periods)), whole, self._of("merging parts"))
         counted = self.engine.read_parquet([str(one) for one in sorted(whole.glob("*.parquet"))])
         reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(counted))}
@@ -260,12 +265,12 @@ class _Steps:
             table = engine.read_parquet(paths)
         else:
             table = engine.read_csv(paths, inputs.delimiter, inputs.columns)
-        periods = job.span.counting()
+        periods = job.period_range.counting()
         start_s = (periods.start - EPOCH).days * DAY_S
         span_s = (max(start_s, 0), start_s + 7 * len(periods) * DAY_S)
         if periods.weekdays_only:
             span_s = (0, LATEST_S)  # also a fix before the first period is told by its weekday
-        counted = graph.visits(fixes(table, job.layout, span_s), job.area, periods, engine.columnwise)
+        counted = graph.visits(fixes(table, job.column_names, span_s), job.area, periods, engine.columnwise)
         half = folder.with_suffix(".half")
         shutil.rmtree(half, ignore_errors=True)
         step = "counting visits"
@@ -308,14 +313,14 @@ class _Steps:
     def _of(self, step: str) -> Fraction:
         return lambda share: self.progress(step, share)
 
-    def _finish(self, counted: dict[str, Any], periods: Periods, train: range) -> Found:
+    def _finish(self, counted: dict[str, Any], periods: Periods, train: range) -> BatchResult:
         reporters_at = np.zeros(len(self.job.area), dtype=np.int64)
         for row in self.engine.rows(graph.prior(self._read("places"))):
             if row["cell"] is not None:
                 reporters_at[row["cell"]] = row["users"]
         reporters = int(reporters_at.sum())
         prior = reporters_at / reporters if reporters else np.zeros(len(reporters_at))
-        found = Found(
+        found = BatchResult(
             periods, train, counted["users"], reporters, counted["rows"], counted["left_out"], prior, reporters_at,
             tuple(self.kept),
         )  # fmt: skip
@@ -323,20 +328,20 @@ class _Steps:
         _write(self.out / "summary.json", json.dumps(self._summary(found), indent=2) + "\n")
         return found
 
-    def _summary(self, found: Found) -> dict[str, Any]:
+    def _summary(self, found: BatchResult) -> dict[str, Any]:
         job = self.job
         return {
             "engine": self.engine.name,
             "files": len(job.inputs.paths),
             "area_digest": job.area.digest,
             "cells": len(job.area),
-            "layout": asdict(job.layout),
+            "column_names": asdict(job.column_names),
             "start": found.periods.start.isoformat(),
             "periods": len(found.periods),
             "period_days": found.periods.days,
             "weekdays_only": found.periods.weekdays_only,
             "train": len(found.train),
-            "choice": asdict(job.choice),
+            "profile_settings": asdict(job.profile_settings),
             "fixes_counted": found.rows,
             "fixes_left_out": found.left_out,
             "users": found.users,
@@ -366,7 +371,7 @@ def _write(path: Path, text: str) -> None:
     half.replace(path)
 
 
-def _prior_csv(area: Area, found: Found) -> str:
+def _prior_csv(area: Area, found: BatchResult) -> str:
     latitude, longitude = area.centres()
     columns = (latitude.tolist(), longitude.tolist(), found.reporters_at.tolist(), found.prior.tolist())
     lines = [
@@ -382,7 +387,7 @@ def _listed(reasons: Mapping[str, int]) -> str:
 
 def _explained(error: EngineError, job: Job, steps: _Steps) -> Exception:
     if job.inputs.delimiter is None and not job.inputs.remote:
-        damaged = name_damaged(steps.at_work, job.layout.columns)
+        damaged = name_damaged(steps.at_work, job.column_names.columns)
         if damaged is not None:
             return FileFormatError(f"{damaged}: cannot be read to its end; is it damaged? ({error})")
     kept = len(list(steps.out.glob(f"visits.parts/*/{REJECTED}")))

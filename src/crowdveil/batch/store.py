@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from crowdveil.batch.fixes import Layout
+from crowdveil.batch.fixes import ColumnNames
 from crowdveil.traces import Visits
 
-LAYOUT = Layout(offset_minutes="offset_minutes")
+COLUMN_NAMES = ColumnNames(offset_minutes="offset_minutes")
 """Of the files written here."""
 SCHEMA = pa.schema(
     [
@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
 
 
 def save_fixes(blocks: Iterable[Visits], path: Path) -> int:
-    """Write visits, a block at a time, in the columns of `LAYOUT`; returns how many."""
+    """Write visits, a block at a time, in the columns of `COLUMN_NAMES`; returns how many."""
     rows = 0
     with pq.ParquetWriter(path, SCHEMA) as writer:
         for visits in blocks:

@@ -1,7 +1,7 @@
 """A campaign as pure state transitions: plan, rounds, selection, forecast and audit, without I/O or clock."""
 
 from crowdveil.campaign.forecast import expected_coverage, sketch
-from crowdveil.campaign.plan import Plan, Way
+from crowdveil.campaign.plan import Algorithm, Plan
 from crowdveil.campaign.selection import Reports, Selection
 from crowdveil.campaign.state import (
     Event,
@@ -18,6 +18,7 @@ from crowdveil.campaign.state import (
 )
 
 __all__ = [
+    "Algorithm",
     "Event",
     "Plan",
     "Reports",
@@ -25,7 +26,6 @@ __all__ = [
     "RoundOpened",
     "Selection",
     "State",
-    "Way",
     "advance",
     "begin",
     "expected_coverage",

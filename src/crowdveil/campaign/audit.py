@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from crowdveil.campaign import Plan, next_policy, resume
-from crowdveil.campaign.from_wire import choose, plan_of
+from crowdveil.campaign.from_wire import choose, plan_from_wire
 from crowdveil.campaign.selection import Reports, Selection
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
@@ -97,7 +97,7 @@ def _steps(played: _Played) -> Iterator[Finding]:
 
 
 def _read(record: AuditRecord) -> _Played:
-    plan = plan_of(record.plan, record.seed)
+    plan = plan_from_wire(record.plan, record.seed)
     if record.plan.seed not in (None, record.seed):
         raise InputError("seed", record.seed, f"the plan fixed {record.plan.seed} beforehand")
     if [one.number for one in record.rounds] != list(range(len(record.rounds))):

@@ -8,13 +8,13 @@ from crowdveil.area import Area
 from crowdveil.campaign import Plan, State, select
 from crowdveil.campaign.selection import Reports, Selection, lottery_number
 from crowdveil.errors import InputError
-from crowdveil.wire import NewCampaign
+from crowdveil.wire import CampaignPlan
 
-MOST_EPSILON_PER_KM = 1000.0
+MAX_EPSILON_PER_KM = 1000.0
 """Far beyond anything private; larger ones only overflow."""
 
 
-def plan_of(new: NewCampaign, seed: int, area: Area | None = None) -> Plan:
+def plan_from_wire(new: CampaignPlan, seed: int, area: Area | None = None) -> Plan:
     """The plan that an operator's message means, with everything checked that a campaign rests on.
 
     Who has made the message's area before may hand it over.
@@ -23,8 +23,8 @@ def plan_of(new: NewCampaign, seed: int, area: Area | None = None) -> Plan:
         raise InputError(
             "round_size", new.round_size, f"times {new.rounds} rounds should be at most users, {new.users}"
         )
-    if new.epsilon_per_km > MOST_EPSILON_PER_KM:
-        expected = f"should be at most {MOST_EPSILON_PER_KM:g}; devices usually accept ln 4 = 1.386"
+    if new.epsilon_per_km > MAX_EPSILON_PER_KM:
+        expected = f"should be at most {MAX_EPSILON_PER_KM:g}; devices usually accept ln 4 = 1.386"
         raise InputError("epsilon_per_km", new.epsilon_per_km, expected)
     return Plan(
         area=Area.from_description(new.area) if area is None else area,
@@ -34,14 +34,14 @@ def plan_of(new: NewCampaign, seed: int, area: Area | None = None) -> Plan:
         wanted=new.people_wanted,
         rounds=new.rounds,
         confidence=new.confidence,
-        way=new.way,
+        algorithm=new.algorithm,
         start=None if new.prior is None else np.array(new.prior),
         seed=seed,
         null_epsilon=new.null_epsilon,
     )
 
 
-def round_seats(new: NewCampaign, plan: Plan, number: int) -> int:
+def round_seats(new: CampaignPlan, plan: Plan, number: int) -> int:
     """How many may take part in a round."""
     return plan.round_users()[number] if new.round_size is None else new.round_size
 
@@ -53,7 +53,7 @@ def choose(state: State, reports: Reports) -> Selection:
     """
     if not state.closed:
         return Selection(np.zeros(0, dtype=np.int64), np.zeros(0), 0, state.plan.wanted)
-    if state.plan.way == "algorithm-2":
+    if state.plan.algorithm == "algorithm-2":
         order = np.array(
             sorted(range(len(reports)), key=lambda row: lottery_number(state.plan.seed, int(reports.participant[row]))),
             dtype=np.int64,

@@ -12,7 +12,7 @@ from crowdveil.arrays import FloatArray, frozen
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import check_epsilon, check_null_epsilon, check_prior, check_targets
 
-Way = Literal["crowdveil", "algorithm-2"]
+Algorithm = Literal["crowdveil", "algorithm-2"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class Plan:
     rounds: int = 6
     confidence: float = 0.95
     """ρ, of algorithm-2 alone: with this probability at least α should be selectable."""
-    way: Way = "crowdveil"
+    algorithm: Algorithm = "crowdveil"
     start: FloatArray | None = None
     """What is known of where people are; None for nothing, a uniform prior."""
     seed: int = 0
@@ -52,8 +52,8 @@ class Plan:
             raise InputError("wanted", self.wanted, f"should be at most the number of users, {self.users}")
         if not 0 < self.confidence < 1:
             raise InputError("confidence", self.confidence, "should lie strictly between 0 and 1")
-        if self.way not in get_args(Way):
-            raise InputError("way", self.way, f"should be one of {', '.join(get_args(Way))}")
+        if self.algorithm not in get_args(Algorithm):
+            raise InputError("algorithm", self.algorithm, f"should be one of {', '.join(get_args(Algorithm))}")
         if self.start is not None:
             object.__setattr__(self, "start", frozen(check_prior(self.start, len(self.area))))
 

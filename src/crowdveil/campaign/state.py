@@ -48,12 +48,12 @@ from crowdveil.campaign.selection import Reports, Selection, select_by_posterior
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import Policy, check_prior
 from crowdveil.policy.quota import minimum_beta
-from crowdveil.policy.solver.completion import LARGEST_AREA
+from crowdveil.policy.solver.completion import MAX_COMPLETION_CELLS
 from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.prior import NULL_START, Round, pooled_estimate, round_update, round_update_with_null
 
 Columns = Literal["equal", "informative"]
-MOST_BETA = 0.5
+MAX_BETA = 0.5
 """Ours selects at most half of a round: beyond, being selected says less than not being selected."""
 
 
@@ -121,7 +121,7 @@ def advance(state: State, event: Event) -> State:
 def resume(plan: Plan, closed: Sequence[Round]) -> State:
     """The state after these rounds: what `advance` gives round by round, without learning the same thing again."""
     state = begin(plan)
-    if plan.way == "crowdveil" and closed:  # learns from all rounds at once, so that only the last step matters
+    if plan.algorithm == "crowdveil" and closed:  # learns from all rounds at once, so that only the last step matters
         state = replace(state, closed=tuple(closed[:-1]))
         closed = closed[-1:]
     for one in closed:
@@ -133,9 +133,9 @@ def next_policy(state: State) -> Policy:
     """The policy of the next round: optimal for what is known of π, at the round's quota."""
     plan = state.plan
     beta = quota(state)
-    if plan.way == "algorithm-2":
+    if plan.algorithm == "algorithm-2":
         return optimal_for_round(state, beta, "equal")
-    completion: Columns = "informative" if len(plan.area) <= LARGEST_AREA else "equal"
+    completion: Columns = "informative" if len(plan.area) <= MAX_COMPLETION_CELLS else "equal"
     return optimal_for_round(state, beta, completion)
 
 
@@ -144,12 +144,12 @@ def quota(state: State) -> float:
     plan = state.plan
     share = reporting_share(state) if plan.null_epsilon is None else 1.0
     reporters = max(1, round(share * plan.users))
-    if plan.way == "algorithm-2":
+    if plan.algorithm == "algorithm-2":
         return minimum_beta(users=reporters, wanted=min(plan.wanted, reporters), confidence=plan.confidence)
     seen = sum(one.reports + one.nulls for one in state.closed)
     to_come = max(1, round(share * (plan.users - seen)))
     missing = plan.wanted - sum(one.hits for one in state.closed)
-    return min(MOST_BETA, max(missing / to_come, plan.wanted / reporters))
+    return min(MAX_BETA, max(missing / to_come, plan.wanted / reporters))
 
 
 def reporting_share(state: State) -> float:
@@ -173,7 +173,7 @@ def select(state: State, reports: Reports, *, early: bool = False) -> Selection:
     for number, (one, rows) in enumerate(zip(state.closed, sent.tolist(), strict=True)):
         if one.reports != rows:
             raise InputError(f"reports of round {number}", rows, f"the round was closed with {one.reports}")
-    if state.plan.way == "algorithm-2":
+    if state.plan.algorithm == "algorithm-2":
         return select_latest_first(reports, state.policies, state.plan.wanted)
     return select_by_posterior(
         reports, state.policies, state.prior, state.plan.wanted, state.plan.seed, state.null_share
@@ -212,7 +212,7 @@ def optimal_for_round(state: State, beta: float, completion: Columns) -> Policy:
 
 def _learn(state: State, closed: tuple[Round, ...]) -> tuple[FloatArray, float]:
     """π and, where NULL is protected, the share of senders without a place."""
-    if state.plan.way == "crowdveil":
+    if state.plan.algorithm == "crowdveil":
         found = pooled_estimate(closed, state.plan.start)
         return found.prior, found.null_share
     if state.plan.null_epsilon is None:

@@ -21,7 +21,7 @@ from crowdveil.area import Blocks
 from crowdveil.arrays import BoolArray, FloatArray, IntArray
 from crowdveil.certify.columns import LOG_ERROR
 
-MOST_ENTRIES = 1 << 25
+MAX_ENTRIES = 1 << 25
 """How many numbers a batch of symbols may keep (of 8 bytes each)."""
 
 _CHUNK = 1 << 21
@@ -91,7 +91,7 @@ class Bounds:
 
 def _directions(leaves: int) -> int:
     """Enough that a step of angle is about one leaf's width across the area; few enough to keep."""
-    return int(min(max(8, 4 * 2 ** round(np.log2(leaves) / 2)), MOST_ENTRIES // (4 * leaves)))
+    return int(min(max(8, 4 * 2 ** round(np.log2(leaves) / 2)), MAX_ENTRIES // (4 * leaves)))
 
 
 def _up(blocks: Blocks, finest: FloatArray, larger: np.ufunc) -> list[FloatArray]:

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
 from crowdveil.certify.certificate import Certificate, NullFinding, Witness
-from crowdveil.certify.claim import Claim
+from crowdveil.certify.claim import PrivacyClaim
 from crowdveil.certify.columns import Columns
-from crowdveil.certify.findings import Candidate, Ledger
+from crowdveil.certify.findings import Candidate, Findings
 from crowdveil.certify.inputs import read_table
 from crowdveil.certify.null import check_null
 from crowdveil.certify.search import Progress, Search
@@ -60,7 +60,7 @@ def _certify(
     progress: Progress | None,
     null: NullFinding | None = None,
 ) -> Certificate:
-    ledger = Ledger(columns, area.xy_m, Claim(epsilon))
+    ledger = Findings(columns, area.xy_m, PrivacyClaim(epsilon))
     opened = 0
     one_sided = _one_sided(area, columns)
     if one_sided is None:
@@ -97,7 +97,7 @@ def _one_sided(area: Area, columns: Columns) -> Candidate | None:
     return None
 
 
-def _witness(ledger: Ledger, worst: Candidate) -> Witness:
+def _witness(ledger: Findings, worst: Candidate) -> Witness:
     cell, other, symbol = worst
     squared_m = ledger.squared_m(cell, other)
     distance_km = float(np.sqrt(float(squared_m))) / 1000.0

@@ -14,7 +14,7 @@ from math import inf, log1p
 from crowdveil.certify.exponential import FRACTION_BITS, exponent_below, power_below
 
 
-class Claim:
+class PrivacyClaim:
     """Decides w ≤ e^{ε d} v in whole numbers."""
 
     def __init__(self, epsilon_per_km: float) -> None:

@@ -22,7 +22,7 @@ from math import isqrt
 
 FRACTION_BITS = 192
 _SMALL_BITS = 8
-LARGEST_EXPONENT = 4096
+MAX_EXPONENT = 4096
 """Exponents from here on are never needed: no two doubles above 0 have a ratio near e^4096."""
 
 
@@ -34,8 +34,8 @@ def exponent_below(epsilon_per_km: float, squared_m: int) -> int:
 
 def power_below(exponent: int) -> int:
     """A whole number P with P · 2^-F ≤ e^(exponent · 2^-F), relatively within 2^-165."""
-    if not 0 <= exponent < LARGEST_EXPONENT << FRACTION_BITS:
-        raise ValueError(f"exponent {exponent} · 2^-{FRACTION_BITS}: should be from 0 to {LARGEST_EXPONENT}")
+    if not 0 <= exponent < MAX_EXPONENT << FRACTION_BITS:
+        raise ValueError(f"exponent {exponent} · 2^-{FRACTION_BITS}: should be from 0 to {MAX_EXPONENT}")
     halvings = max(0, exponent.bit_length() - (FRACTION_BITS - _SMALL_BITS))
     small = exponent >> halvings
     term = power = 1 << FRACTION_BITS

@@ -15,7 +15,7 @@ from math import inf, nextafter
 import numpy as np
 
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.certify.claim import Claim
+from crowdveil.certify.claim import PrivacyClaim
 from crowdveil.certify.columns import LOG_ERROR, Columns
 from crowdveil.errors import NotPrivateError
 
@@ -23,10 +23,10 @@ Candidate = tuple[int, int, int]
 """True cell, other true cell, symbol."""
 
 
-class Ledger:
+class Findings:
     """Collects candidates; the largest ρ, in an interval, and the verdict on the claim."""
 
-    def __init__(self, columns: Columns, xy_m: IntArray, claim: Claim) -> None:
+    def __init__(self, columns: Columns, xy_m: IntArray, claim: PrivacyClaim) -> None:
         self.columns = columns
         self.xy_m = xy_m
         self.claim = claim

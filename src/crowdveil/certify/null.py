@@ -13,9 +13,9 @@ from math import inf
 import numpy as np
 
 from crowdveil.certify.certificate import NullFinding, NullWitness
-from crowdveil.certify.claim import Claim
+from crowdveil.certify.claim import PrivacyClaim
 from crowdveil.certify.columns import Columns
-from crowdveil.certify.findings import Candidate, Ledger
+from crowdveil.certify.findings import Candidate, Findings
 from crowdveil.policy.policy import Policy, check_null_epsilon
 
 
@@ -27,7 +27,7 @@ def check_null(policy: Policy) -> NullFinding | None:
     columns, n = Columns.with_null(policy), len(policy)
     where_m = np.zeros((n + 1, 2), dtype=np.int64)
     where_m[n, 0] = 1000
-    ledger = Ledger(columns, where_m, Claim(epsilon))
+    ledger = Findings(columns, where_m, PrivacyClaim(epsilon))
     cells, null = np.arange(n), np.full(n, n)
     for symbol in range(columns.count):
         never = columns.never(symbol)
@@ -43,7 +43,7 @@ def check_null(policy: Policy) -> NullFinding | None:
     return NullFinding(ledger.ok, epsilon, ledger.rounded_up, found, ledger.exact_comparisons)
 
 
-def _witness(ledger: Ledger, worst: Candidate, n: int) -> NullWitness:
+def _witness(ledger: Findings, worst: Candidate, n: int) -> NullWitness:
     sender, other, symbol = worst
     weight, against = ledger.columns.exact(sender, symbol), ledger.columns.exact(other, symbol)
     loss = inf

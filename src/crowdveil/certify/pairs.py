@@ -9,7 +9,7 @@ import numpy as np
 from crowdveil.area import Blocks
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.certify.columns import LOG_ERROR, Columns
-from crowdveil.certify.findings import Ledger
+from crowdveil.certify.findings import Findings
 
 _PAIRS = 1 << 16
 _NEAR = (1, 2, 3, 5, 8)
@@ -31,10 +31,10 @@ class Batch:
         return cls(symbols, g, np.array([error for _, error in taken]))
 
 
-class Leaves:
+class PairSearch:
     """The cells in the order of the tree, with centres in metres from the middle of the area."""
 
-    def __init__(self, blocks: Blocks, xy_m: IntArray, ledger: Ledger) -> None:
+    def __init__(self, blocks: Blocks, xy_m: IntArray, ledger: Findings) -> None:
         self.order, self.ledger = blocks.order, ledger
         ordered = xy_m[blocks.order]
         middle = (ordered.min(axis=0) + ordered.max(axis=0)) // 2

@@ -14,10 +14,10 @@ import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.arrays import IntArray
-from crowdveil.certify.bounds import MOST_ENTRIES, Bounds
+from crowdveil.certify.bounds import MAX_ENTRIES, Bounds
 from crowdveil.certify.columns import Columns
-from crowdveil.certify.findings import Ledger
-from crowdveil.certify.pairs import Batch, Leaves
+from crowdveil.certify.findings import Findings
+from crowdveil.certify.pairs import Batch, PairSearch
 
 Progress = Callable[[int, int], None]
 """Told how much of how much is done."""
@@ -31,17 +31,17 @@ Triples = tuple[int, IntArray, IntArray, IntArray]
 class Search:
     """The search over one area; what it finds is in the ledger."""
 
-    def __init__(self, area: Area, columns: Columns, ledger: Ledger, progress: Progress | None) -> None:
+    def __init__(self, area: Area, columns: Columns, ledger: Findings, progress: Progress | None) -> None:
         self.columns, self.progress = columns, progress
         self.blocks = area.blocks
         self.depth = len(self.blocks.levels) - 1
-        self.leaves = Leaves(self.blocks, area.xy_m, ledger)
+        self.leaves = PairSearch(self.blocks, area.xy_m, ledger)
         self.done, self.total = 0, 0
 
     def run(self, symbols: list[int]) -> None:
         """Search all pairs of cells for these symbols, none of which has a weight 0."""
         self.total = len(symbols) * 4**self.depth
-        size = max(1, MOST_ENTRIES // Bounds.entries_per_symbol(self.blocks))
+        size = max(1, MAX_ENTRIES // Bounds.entries_per_symbol(self.blocks))
         for first in range(0, len(symbols), size):
             some = np.array(symbols[first : first + size], dtype=np.int64)
             self._run_batch(Batch.of(self.columns, some, self.blocks.order))

@@ -19,7 +19,7 @@ from crowdveil.cli.shared import taking
 from crowdveil.client import Operator
 from crowdveil.errors import InputError
 from crowdveil.wire import CampaignView
-from crowdveil.wire.operator import MOST_INVITES
+from crowdveil.wire.operator import MAX_INVITES
 
 EXAMPLES = """\b
 Examples, with CROWDVEIL_TOKEN set to what `crowdveil serve` printed:
@@ -134,7 +134,7 @@ def invites(
     made: list[str] = []
     with progress_bar("making invites") as report:
         while len(made) < many:
-            made += server.invites(campaign, min(MOST_INVITES, many - len(made)))
+            made += server.invites(campaign, min(MAX_INVITES, many - len(made)))
             report(len(made), many)
     text = "".join(f"{invite}\n" for invite in made)
     write_whole(out, lambda path: path.write_text(text, encoding="ascii"))

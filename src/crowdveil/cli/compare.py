@@ -19,12 +19,12 @@ from crowdveil.cli.files import load_area, open_folder
 from crowdveil.cli.history import source
 from crowdveil.cli.options import read_epsilon, read_real, read_targets, read_whole
 from crowdveil.cli.shared import taking
-from crowdveil.cli.traces import Source, check_overlap, facts_of_traces, read_traces
+from crowdveil.cli.traces import TraceSource, check_overlap, facts_of_traces, read_traces
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import check_targets
-from crowdveil.simulate.compare import HEADER, Comparison, Question, compare, facts, rows, warnings
-from crowdveil.simulate.dataset import World
-from crowdveil.simulate.own import cut_periods, own_world
+from crowdveil.simulate.compare import HEADER, Comparison, ComparisonSettings, compare, facts, rows, warnings
+from crowdveil.simulate.dataset import Dataset
+from crowdveil.simulate.own import cut_periods, dataset_from_visits
 from crowdveil.simulate.simulation import METHODS, check_methods
 from crowdveil.traces import Visits
 
@@ -66,7 +66,7 @@ class RuleName(StrEnum):
 
 @taking(source)
 def run(
-    traces: Source,
+    traces: TraceSource,
     area: Annotated[
         Path | None,
         typer.Option(
@@ -130,7 +130,7 @@ def run(
     from a certified policy.
     """
     started = perf_counter()
-    asked = Question(
+    asked = ComparisonSettings(
         targets=(),
         epsilon_per_km=read_epsilon(epsilon_per_km),
         delta=read_real("delta", delta),
@@ -166,15 +166,15 @@ def run(
     with working("counting and profiling"):
         cells = lay_grid(visits, side_km) if named is None else named
         outside = check_overlap(visits, cells)
-        world = own_world(traces.name, traces.title, visits, cells, periods, split, asked.delta)
-        question = replace(asked, targets=_targets(world, targets, busiest))
-        question.check(world)
+        dataset = dataset_from_visits(traces.name, traces.title, visits, cells, periods, split, asked.delta)
+        settings = replace(asked, targets=_targets(dataset, targets, busiest))
+        settings.check(dataset)
     if 2 * outside > len(visits):
         warn(f"{outside:,} of {len(visits):,} visits lie outside of the area.")
-    for text in warnings(world, question):
+    for text in warnings(dataset, settings):
         warn(text)
     with progress_bar("simulating") as report:
-        found = compare(world, question, report)
+        found = compare(dataset, settings, report)
     told = facts_of_traces(traces, visits) | {"where": str(box_of(cells))} | facts(found)
     written = [] if out is None else write_files(out, found, told)
     if json:
@@ -212,33 +212,33 @@ def read_day(field: str, text: str) -> date:
         raise InputError(field, text, "should be a day, such as 2024-01-31") from None
 
 
-def _targets(world: World, targets: str | None, busiest: int) -> tuple[int, ...]:
+def _targets(dataset: Dataset, targets: str | None, busiest: int) -> tuple[int, ...]:
     if targets is not None:
-        return check_targets(read_targets(targets, world.area), len(world.area))
-    if not 1 <= busiest < len(world.area):
+        return check_targets(read_targets(targets, dataset.area), len(dataset.area))
+    if not 1 <= busiest < len(dataset.area):
         raise InputError(
-            "densest", busiest, f"should be from 1 to {len(world.area) - 1}; some cell has to be no target"
+            "densest", busiest, f"should be from 1 to {len(dataset.area) - 1}; some cell has to be no target"
         )
-    return check_targets(world.densest[:busiest], len(world.area))
+    return check_targets(dataset.densest[:busiest], len(dataset.area))
 
 
 def _summary(found: Comparison, visits: Visits) -> dict[str, Any]:
-    world, question = found.world, found.question
+    dataset, settings = found.dataset, found.settings
     return {
         "visits": len(visits),
-        "users": world.counts.users,
+        "users": dataset.counts.users,
         "dropped": dict(visits.dropped),
-        "left_out": dict(world.counts.left_out),
-        "cells": len(world.area),
-        "area_digest": world.area.digest,
-        "start": world.counts.periods.start.isoformat(),
-        "train": len(world.split.train),
-        "test": len(world.split.test),
-        "half_life_periods": world.half_life.half_life_periods,
-        "users_with_a_frequent_place": question.reporters(world),
+        "left_out": dict(dataset.counts.left_out),
+        "cells": len(dataset.area),
+        "area_digest": dataset.area.digest,
+        "start": dataset.counts.periods.start.isoformat(),
+        "train": len(dataset.split.train),
+        "test": len(dataset.split.test),
+        "half_life_periods": dataset.half_life.half_life_periods,
+        "users_with_a_frequent_place": settings.reporters(dataset),
         "wanted": found.wanted,
-        "targets": list(question.targets),
-        "epsilon_per_km": question.epsilon_per_km,
+        "targets": list(settings.targets),
+        "epsilon_per_km": settings.epsilon_per_km,
         "certified_policies": found.policies,
         "comparison": [record.to_json() for record in found.records],
     }

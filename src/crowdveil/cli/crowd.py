@@ -17,25 +17,25 @@ from crowdveil.area.area import read_text
 from crowdveil.area.extent import box_of
 from crowdveil.cli.connection import SERVER, Server
 from crowdveil.cli.console import progress_bar, show, warn, working
-from crowdveil.cli.device import caps
+from crowdveil.cli.device import limits
 from crowdveil.cli.files import open_folder
 from crowdveil.cli.history import source
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.shared import taking
-from crowdveil.cli.traces import CITY_WEEKS, Source, check_overlap, read_traces
-from crowdveil.client import Caps, HttpTransport, Patience, Settings
-from crowdveil.client.fleet import Crowd, Totals, play, scratch_ledgers
-from crowdveil.client.participant_client import Line
-from crowdveil.errors import InputError, Refusal
-from crowdveil.simulate.own import cut_periods, own_world
+from crowdveil.cli.traces import CITY_WEEKS, TraceSource, check_overlap, read_traces
+from crowdveil.client import DeviceSettings, HttpTransport, PrivacyLimits, RetryPolicy
+from crowdveil.client.fleet import Fleet, FleetTotals, run_fleet, scratch_ledgers
+from crowdveil.client.participant_client import ParticipantClient
+from crowdveil.errors import CampaignRefused, InputError
+from crowdveil.simulate.own import cut_periods, dataset_from_visits
 from crowdveil.traces import Visits, synthetic_visits
-from crowdveil.wire import CampaignInfo
+from crowdveil.wire import Announcement
 
 DAYS = {"week": 7, "day": 1}
 DEVICES = 1000
 NOBODY = 1
 """Exit code when no device got through."""
-PATIENCE = Patience(longest_wait_s=10.0)
+PATIENCE = RetryPolicy(longest_wait_s=10.0)
 EXAMPLES = """\b
 Examples:
   crowdveil crowd noise-map --devices 1000
@@ -44,11 +44,11 @@ Examples:
 """
 
 
-@taking(caps)
+@taking(limits)
 @taking(source)
 def run(
-    traces: Source,
-    limits: Caps,
+    traces: TraceSource,
+    limits: PrivacyLimits,
     campaign: Annotated[str, typer.Argument(help="The campaign's id.", metavar="ID")],
     server: Server = SERVER,
     devices: Annotated[
@@ -79,7 +79,7 @@ def run(
     cards = () if invites is None else tuple(read_text(invites).split())
     with ExitStack() as stack:
         asking = stack.enter_context(HttpTransport(server))
-        line = Line(asking, PATIENCE, time.sleep)
+        line = ParticipantClient(asking, PATIENCE, time.sleep)
         info = line.campaign(campaign)
         profiles = _profiles(traces, info, many, dice)
         if cards and len(cards) < len(profiles):
@@ -87,15 +87,15 @@ def run(
         if ledgers is not None:
             open_folder(ledgers, "ledgers")
         folder = ledgers or stack.enter_context(scratch_ledgers())
-        crowd = Crowd(campaign, profiles, folder, Settings(limits, PATIENCE, beat_s=0), cards, workers)
+        crowd = Fleet(campaign, profiles, folder, DeviceSettings(limits, PATIENCE, beat_s=0), cards, workers)
         with progress_bar(f"{len(profiles):,} devices join {campaign}") as report:
-            totals = play(crowd, lambda: line.campaign(campaign), lambda: HttpTransport(server), report)
-    show("Crowd", facts(totals, perf_counter() - started))
+            totals = run_fleet(crowd, lambda: line.campaign(campaign), lambda: HttpTransport(server), report)
+    show("Fleet", facts(totals, perf_counter() - started))
     if not totals.acknowledged:
         raise typer.Exit(NOBODY)
 
 
-def facts(totals: Totals, seconds: float) -> dict[str, str]:
+def facts(totals: FleetTotals, seconds: float) -> dict[str, str]:
     """What became of the devices, in words."""
     told = {
         "devices": f"{totals.done:,}",
@@ -109,11 +109,11 @@ def facts(totals: Totals, seconds: float) -> dict[str, str]:
 
 
 def _profiles(
-    traces: Source, info: CampaignInfo, many: int | None, dice: np.random.Generator
+    traces: TraceSource, info: Announcement, many: int | None, dice: np.random.Generator
 ) -> Sequence[Mapping[int, float]]:
     """Profiles of the campaign's cells, in the order in which their owners come."""
     if info.state in ("closed", "finished"):
-        raise Refusal(f"campaign {info.campaign} is {info.state}; nobody can join any more")
+        raise CampaignRefused(f"campaign {info.campaign} is {info.state}; nobody can join any more")
     area = Area.from_description(info.area)
     if traces.data is None:
         with working("making a city"):
@@ -134,21 +134,21 @@ def _city_in(area: Area, people: int, dice: np.random.Generator) -> Visits:
     """A made-up city where the campaign is."""
     box = box_of(area)
     if box.latitude is None or box.longitude is None:
-        raise Refusal(f"the campaign's area is {box}; devices take part in none of that kind")
+        raise CampaignRefused(f"the campaign's area is {box}; devices take part in none of that kind")
     radius_km = min(max(box.width_km, box.height_km, 1.0) / 2, 300.0)
     return synthetic_visits(
         dice, users=people, weeks=CITY_WEEKS, latitude=box.latitude, longitude=box.longitude, radius_km=radius_km
     )
 
 
-def _profiles_of(visits: Visits, area: Area, info: CampaignInfo) -> list[Mapping[int, float]]:
+def _profiles_of(visits: Visits, area: Area, info: Announcement) -> list[Mapping[int, float]]:
     """One for each user, from all full periods, as `simulate` makes them."""
     outside = check_overlap(visits, area)
     if 2 * outside > len(visits):
         warn(f"{outside:,} of {len(visits):,} visits lie outside of the campaign's area.")
     periods, split = cut_periods(visits, days=DAYS[info.period])
-    world = own_world(info.campaign, info.name, visits, area, periods, split, info.delta)
-    profile = world.profiles["recency"]
+    dataset = dataset_from_visits(info.campaign, info.name, visits, area, periods, split, info.delta)
+    profile = dataset.profiles["recency"]
     return [profile.of(user) for user in range(profile.users)]
 
 

@@ -16,7 +16,7 @@ from crowdveil.arrays import FloatArray
 from crowdveil.certify import certify
 from crowdveil.cli.compare import write_files
 from crowdveil.cli.console import in_bytes, progress_bar, show_rows, working
-from crowdveil.cli.demo_campaign import Outcome, run_campaign
+from crowdveil.cli.demo_campaign import DemoCampaign, run_campaign
 from crowdveil.cli.files import open_folder, write_whole
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.policy import draw_picture
@@ -25,9 +25,9 @@ from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.formatting import in_plain_words
 from crowdveil.prior import Round
 from crowdveil.server.local import local_server
-from crowdveil.simulate.compare import HEADER, Comparison, Question, compare, facts, name_targets, rows
-from crowdveil.simulate.dataset import World
-from crowdveil.simulate.own import cut_periods, own_world
+from crowdveil.simulate.compare import HEADER, Comparison, ComparisonSettings, compare, facts, name_targets, rows
+from crowdveil.simulate.dataset import Dataset
+from crowdveil.simulate.own import cut_periods, dataset_from_visits
 from crowdveil.simulate.simulation import Method, covered
 from crowdveil.traces import synthetic_visits
 
@@ -62,17 +62,17 @@ def run(
     if number < 0:
         raise InputError("seed", number, "should not be negative")
     open_folder(out)
-    world = demo_world(number)
-    question = Question((int(world.densest[0]),), EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
-    _tell_city(world, question)
-    order = np.random.default_rng([number, 0]).permutation(world.counts.users)
-    outcome = run_campaign(world, question, out, order, _step)
-    _tell_campaign(world, question, outcome, out)
+    dataset = demo_dataset(number)
+    settings = ComparisonSettings((int(dataset.densest[0]),), EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
+    _tell_city(dataset, settings)
+    order = np.random.default_rng([number, 0]).permutation(dataset.counts.users)
+    outcome = run_campaign(dataset, settings, out, order, _step)
+    _tell_campaign(dataset, settings, outcome, out)
     with progress_bar("comparing") as report:
-        found = compare(world, question, report)
+        found = compare(dataset, settings, report)
     _step(
         f"Compared with other methods, simulated {SEEDS} times with other dice. Coverage: the share of the "
-        f"{len(world.split.test)} test weeks in which who was chosen came to the target."
+        f"{len(dataset.split.test)} test weeks in which who was chosen came to the target."
     )
     show_rows("Coverage and privacy", HEADER, rows(found.records))
     _write(out, found, outcome)
@@ -92,34 +92,34 @@ def _stay(campaign: str, data: Path) -> None:
         server.stay()
 
 
-def demo_world(seed: int) -> World:
+def demo_dataset(seed: int) -> Dataset:
     """The synthetic city, cut and profiled."""
     with working("making a synthetic city"):
         visits = synthetic_visits(np.random.default_rng(seed), users=CITY_USERS, weeks=CITY_WEEKS)
         periods, split = cut_periods(visits)
-        return own_world("synthetic-city", "A synthetic city", visits, lay_grid(visits), periods, split)
+        return dataset_from_visits("synthetic-city", "A synthetic city", visits, lay_grid(visits), periods, split)
 
 
 def _step(text: str) -> None:
     typer.echo(f"* {text}")
 
 
-def _tell_city(world: World, question: Question) -> None:
-    counts, area = world.counts, world.area
+def _tell_city(dataset: Dataset, settings: ComparisonSettings) -> None:
+    counts, area = dataset.counts, dataset.area
     assert isinstance(area, Grid)
     _step(
-        f"A synthetic city: {world.visits_read:,} visits of {counts.users:,} users in {len(counts.periods)} weeks; "
-        f"{len(area)} cells of {area.cell_m / 1000:g} km. To cover: the busiest, {name_targets(question.targets)}."
+        f"A synthetic city: {dataset.visits_read:,} visits of {counts.users:,} users in {len(counts.periods)} weeks; "
+        f"{len(area)} cells of {area.cell_m / 1000:g} km. To cover: the busiest, {name_targets(settings.targets)}."
     )
     _step(
-        f"Profiles: from {len(world.split.train)} weeks, half-life {world.half_life.half_life_periods:g} weeks. "
-        f"{question.reporters(world)} users have a place where they are with probability above {question.delta:g} in "
+        f"Profiles: from {len(dataset.split.train)} weeks, half-life {dataset.half_life.half_life_periods:g} weeks. "
+        f"{settings.reporters(dataset)} users have a place where they are with probability above {settings.delta:g} in "
         "a week; they report one, the others say that they have none."
     )
     _step(f"Privacy: ε = ln 4 per km: {in_plain_words(EPSILON_PER_KM)}.")
 
 
-def _tell_campaign(world: World, question: Question, outcome: Outcome, out: Path) -> None:
+def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, outcome: DemoCampaign, out: Path) -> None:
     totals, record = outcome.totals, outcome.record
     refused = f"; refused: {dict(totals.refused)}" if totals.refused else ""
     _step(
@@ -134,11 +134,11 @@ def _tell_campaign(world: World, question: Question, outcome: Outcome, out: Path
         table.append([*counts, f"{policy.beta:.2%}", certify(policy).smallest_shown])
     show_rows("Rounds", header, table)
     chosen = record.selection
-    at_target = int((world.profiles[question.profile].at(outcome.users, question.targets[0]) > question.delta).sum())
+    at_target = int((dataset.profiles[settings.profile].at(outcome.users, settings.targets[0]) > settings.delta).sum())
     _step(
         f"Chosen: {len(chosen.participants)} people, {chosen.hits} of whom said hit. {at_target} have the target as "
         f"their place; {sum(chosen.chances):.1f} were expected by what the reports told. They came to it in "
-        f"{covered(outcome.users, world.coverage(question.targets)):.1%} of the test weeks."
+        f"{covered(outcome.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
     )
     failed = [finding.said for finding in outcome.verdict.findings if finding.grade == "failure"]
     if failed:
@@ -150,9 +150,9 @@ def _tell_campaign(world: World, question: Question, outcome: Outcome, out: Path
     )
 
 
-def _write(out: Path, found: Comparison, outcome: Outcome) -> None:
+def _write(out: Path, found: Comparison, outcome: DemoCampaign) -> None:
     policy = outcome.policies[-1]
-    write_whole(out / "area.json", found.world.area.save)
+    write_whole(out / "area.json", found.dataset.area.save)
     write_whole(out / "prior.csv", lambda path: path.write_text(_prior_csv(outcome.prior), encoding="utf-8"))
     sizes = {name: write_whole(out / name, policy.save) for name in ("policy.json", "policy.cvp")}
     draw_picture(policy, out / "policy.png")

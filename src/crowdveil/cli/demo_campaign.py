@@ -16,14 +16,14 @@ from crowdveil.cli.audit import save
 from crowdveil.cli.campaign import follow
 from crowdveil.cli.console import progress_bar
 from crowdveil.cli.files import open_folder, write_whole
-from crowdveil.client import HttpTransport, Operator, Patience, Settings
-from crowdveil.client.fleet import Crowd, Totals, play, scratch_ledgers
-from crowdveil.client.participant_client import Line
+from crowdveil.client import DeviceSettings, HttpTransport, Operator, RetryPolicy
+from crowdveil.client.fleet import Fleet, FleetTotals, run_fleet, scratch_ledgers
+from crowdveil.client.participant_client import ParticipantClient
 from crowdveil.policy.policy import Policy
 from crowdveil.server.local import LocalServer, local_server
-from crowdveil.simulate.compare import Question
-from crowdveil.simulate.dataset import World
-from crowdveil.wire import PROTOCOL, AuditRecord, CampaignView, NewCampaign
+from crowdveil.simulate.compare import ComparisonSettings
+from crowdveil.simulate.dataset import Dataset
+from crowdveil.wire import PROTOCOL, AuditRecord, CampaignPlan, CampaignView
 
 NAME = "demo"
 CONCURRENCY = 12
@@ -31,13 +31,13 @@ EVERY_S = 0.2
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class DemoCampaign:
     """What the service made of the city."""
 
     view: CampaignView
     record: AuditRecord
     verdict: Verdict
-    totals: Totals
+    totals: FleetTotals
     users: IntArray
     """The user behind each participant who was selected, best first."""
 
@@ -53,8 +53,8 @@ class Outcome:
 
 
 def run_campaign(
-    world: World, question: Question, folder: Path, order: IntArray, tell: Callable[[str], None]
-) -> Outcome:
+    dataset: Dataset, settings: ComparisonSettings, folder: Path, order: IntArray, tell: Callable[[str], None]
+) -> DemoCampaign:
     """Start a server in the folder, run the campaign on it with every user's device, and stop it."""
     data = folder / "server"
     open_folder(data)
@@ -62,13 +62,13 @@ def run_campaign(
         tell(f"A campaign server: {server.url}, its data in {data}.")
         operator = Operator(transport, server.token)
         campaign = _free_name(operator)
-        operator.create(campaign, _plan(world, question))
+        operator.create(campaign, _plan(dataset, settings))
         operator.set_state(campaign, "open")
         tell(
-            f"Campaign {campaign!r} is open: {question.rounds} rounds, which the server opens and closes by itself. "
+            f"Campaign {campaign!r} is open: {settings.rounds} rounds, which the server opens and closes by itself. "
             f"{len(order):,} devices join over HTTP, each with its own ledger."
         )
-        totals = _play(campaign, world, question, order, server)
+        totals = _play(campaign, dataset, settings, order, server)
         view = follow(operator, campaign, EVERY_S)
         record, selection = operator.record(campaign), operator.selection_csv(campaign)
     save(record, folder / "record.json")
@@ -76,7 +76,7 @@ def run_campaign(
     with progress_bar("repeating the campaign") as report:
         verdict = check(record, report)
     chosen = [order[totals.device_of[who]] for who in record.selection.participants]
-    return Outcome(view, record, verdict, totals, np.array(chosen, dtype=np.int64))
+    return DemoCampaign(view, record, verdict, totals, np.array(chosen, dtype=np.int64))
 
 
 def _free_name(operator: Operator) -> str:
@@ -85,31 +85,33 @@ def _free_name(operator: Operator) -> str:
     return next(name for number in count(1) if (name := NAME if number == 1 else f"{NAME}-{number}") not in taken)
 
 
-def _plan(world: World, question: Question) -> NewCampaign:
-    return NewCampaign(
+def _plan(dataset: Dataset, settings: ComparisonSettings) -> CampaignPlan:
+    return CampaignPlan(
         protocol=PROTOCOL,
         name="The busiest place of a synthetic city",
         offer="Thank you: come to the market and count the pigeons.",
-        area=world.area.describe(),
-        targets=question.targets,
-        epsilon_per_km=question.epsilon_per_km,
-        delta=question.delta,
-        rule=question.rule,
-        users=world.counts.users,
-        wanted=question.crowd(world, 0).wanted,
-        rounds=question.rounds,
+        area=dataset.area.describe(),
+        targets=settings.targets,
+        epsilon_per_km=settings.epsilon_per_km,
+        delta=settings.delta,
+        rule=settings.rule,
+        users=dataset.counts.users,
+        wanted=settings.crowd(dataset, 0).wanted,
+        rounds=settings.rounds,
     )
 
 
-def _play(campaign: str, world: World, question: Question, order: IntArray, server: LocalServer) -> Totals:
-    profile = world.profiles[question.profile]
+def _play(
+    campaign: str, dataset: Dataset, settings: ComparisonSettings, order: IntArray, server: LocalServer
+) -> FleetTotals:
+    profile = dataset.profiles[settings.profile]
     profiles = [profile.of(user) for user in order.tolist()]
-    settings = Settings(beat_s=0)
+    device_settings = DeviceSettings(beat_s=0)
     with (
         scratch_ledgers() as ledgers,
         HttpTransport(server.url) as transport,
         progress_bar(f"{len(order):,} devices join") as report,
     ):
-        line = Line(transport, Patience(), time.sleep)
-        crowd = Crowd(campaign, profiles, ledgers, settings, concurrency=CONCURRENCY)
-        return play(crowd, lambda: line.campaign(campaign), lambda: HttpTransport(server.url), report)
+        line = ParticipantClient(transport, RetryPolicy(), time.sleep)
+        crowd = Fleet(campaign, profiles, ledgers, device_settings, concurrency=CONCURRENCY)
+        return run_fleet(crowd, lambda: line.campaign(campaign), lambda: HttpTransport(server.url), report)

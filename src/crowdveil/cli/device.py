@@ -14,8 +14,8 @@ from crowdveil.cli.console import Verb, Verbs, note, show, working
 from crowdveil.cli.history import read_where, source
 from crowdveil.cli.options import missing, read_epsilon, read_real, read_whole
 from crowdveil.cli.shared import taking
-from crowdveil.cli.traces import Source
-from crowdveil.client import Caps, Device, HttpTransport, Ledger, Settings
+from crowdveil.cli.traces import TraceSource
+from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, PrivacyLimits
 from crowdveil.client.explain import describe_ledger
 from crowdveil.errors import InputError
 
@@ -33,7 +33,7 @@ LedgerFile = Annotated[
 ]
 
 
-def caps(
+def limits(
     most_epsilon_per_km: Annotated[
         str | None, typer.Option(help="Largest ε per km of one campaign; ln 4 unless given.", metavar="NUMBER")
     ] = None,
@@ -46,7 +46,7 @@ def caps(
     most_gap_km: Annotated[
         str | None, typer.Option(help="Largest distance of a cell to its nearest; 5 unless given.", metavar="KM")
     ] = None,
-    least_cells: Annotated[
+    min_cells: Annotated[
         str | None, typer.Option(help="Fewest cells to be hidden among; 16 unless given.", metavar="NUMBER")
     ] = None,
     most_null_epsilon: Annotated[
@@ -55,15 +55,15 @@ def caps(
             help="Largest loss about having a place at all. Left out: NULL may be said in the clear.", metavar="NUMBER"
         ),
     ] = None,
-) -> Caps:
+) -> PrivacyLimits:
     """What the device's owner accepts."""
-    usual = Caps()
-    return Caps(
+    usual = PrivacyLimits()
+    return PrivacyLimits(
         _or("most_epsilon_per_km", most_epsilon_per_km, usual.epsilon_per_km),
         _or("lifetime_epsilon_per_km", lifetime_epsilon_per_km, usual.lifetime_epsilon_per_km),
         _or("least_cell_km", least_cell_km, usual.cell_km),
         _or("most_gap_km", most_gap_km, usual.gap_km),
-        usual.least_cells if least_cells is None else read_whole("least_cells", least_cells),
+        usual.min_cells if min_cells is None else read_whole("min_cells", min_cells),
         _or("most_null_epsilon", most_null_epsilon, usual.null_epsilon),
     )
 
@@ -85,11 +85,11 @@ Examples:
   crowdveil device join noise-map --ledger mine.ledger --profile profile.csv --yes
 """,
 )
-@taking(caps)
+@taking(limits)
 @taking(source)
 def join(
-    traces: Source,
-    limits: Caps,
+    traces: TraceSource,
+    limits: PrivacyLimits,
     campaign: Id,
     ledger: LedgerFile,
     server: Server = SERVER,
@@ -124,12 +124,14 @@ def join(
     it stopped: what was drawn is never drawn again.
     """
     day = date.today() if today is None else read_day("today", today)
-    settings = Settings(limits, periods=_many("periods", periods), half_life_periods=read_real("half_life", half_life))
-    where = read_where(traces, user, profile)
+    settings = DeviceSettings(
+        limits, periods=_many("periods", periods), half_life_periods=read_real("half_life", half_life)
+    )
+    history = read_where(traces, user, profile)
     _open_ledger(ledger, new_ledger, already_spent)
     with HttpTransport(server) as transport:
         device = Device(settings, ledger, transport, today=lambda: day)
-        entry = device.join(campaign, where, invite=invite, agree=_agree_to if yes else _ask)
+        entry = device.join(campaign, history, invite=invite, agree=_agree_to if yes else _ask)
     show(
         "Joined",
         {
@@ -147,14 +149,14 @@ def join(
 def status(campaign: Id, ledger: LedgerFile, server: Server = SERVER) -> None:
     """Say whether this device was selected."""
     with HttpTransport(server) as transport, working("asking"):
-        found = Device(Settings(), ledger, transport).status(campaign)
+        found = Device(DeviceSettings(), ledger, transport).status(campaign)
     facts = {"campaign": found.campaign, "participant": str(found.participant), "state": found.state}
     show("Status", facts | ({"offer": found.offer} if found.offer is not None else {}))
 
 
 @app.command("ledger", cls=Verb, epilog="Example: crowdveil device ledger --ledger mine.ledger")
-@taking(caps)
-def read_ledger(limits: Caps, ledger: LedgerFile) -> None:
+@taking(limits)
+def read_ledger(limits: PrivacyLimits, ledger: LedgerFile) -> None:
     """Say what this device ever said, and what that cost."""
     found = Ledger(ledger)
     spent = found.spent_epsilon_per_km()

@@ -19,7 +19,7 @@ from crowdveil.cli.plan import Draft, plan
 from crowdveil.cli.shared import taking
 from crowdveil.client import Operator
 from crowdveil.errors import InputError
-from crowdveil.wire import NewCampaign, Preview
+from crowdveil.wire import CampaignPlan, Preview
 
 CREATE = """\b
 Examples:
@@ -99,7 +99,7 @@ def preview(
         show_preview(found, new.epsilon_per_km)
 
 
-def _draw(new: NewCampaign, found: Preview, path: Path) -> None:
+def _draw(new: CampaignPlan, found: Preview, path: Path) -> None:
     with working("drawing the picture"), tempfile.TemporaryDirectory() as folder:
         from crowdveil.plots.charts import map_of_cells, save  # matplotlib takes a second to load
 

@@ -10,8 +10,8 @@ import typer
 
 from crowdveil.cli.files import read_pairs
 from crowdveil.cli.options import missing
-from crowdveil.cli.traces import Format, Source, read_traces
-from crowdveil.client import Where
+from crowdveil.cli.traces import Format, TraceSource, read_traces
+from crowdveil.client import LocationHistory
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.traces import Visits
 
@@ -43,13 +43,13 @@ def source(
     zone: Annotated[
         str | None, typer.Option(help="One clock for all visits, such as Europe/Berlin.", metavar="NAME")
     ] = None,
-) -> Source:
+) -> TraceSource:
     """Read which traces are meant."""
     given = {"user": user_column, "time": time_column, "latitude": latitude_column, "longitude": longitude_column}
-    return Source(data, format, towers, zone, {name: one for name, one in given.items() if one is not None})
+    return TraceSource(data, format, towers, zone, {name: one for name, one in given.items() if one is not None})
 
 
-def read_where(traces: Source, user: str | None, profile: Path | None) -> Where:
+def read_where(traces: TraceSource, user: str | None, profile: Path | None) -> LocationHistory:
     """The owner's visits, or a profile of the campaign's cells."""
     if profile is not None:
         for option, value in (("data", traces.data), ("user", user)):

@@ -17,20 +17,20 @@ from crowdveil.cli.files import load_area, read_prior
 from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 from crowdveil.policy.policy import check_prior
-from crowdveil.wire import PROTOCOL, NewCampaign
+from crowdveil.wire import PROTOCOL, CampaignPlan
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 DURATION = re.compile(r"(\d{1,9})([smhd])")
 
 
-class Enrolment(StrEnum):
+class EnrolmentName(StrEnum):
     """Who may take part."""
 
     open = "open"
     invite = "invite"
 
 
-class WayName(StrEnum):
+class AlgorithmName(StrEnum):
     """How the campaign learns and selects."""
 
     crowdveil = "crowdveil"
@@ -43,9 +43,9 @@ class Draft:
 
     fields: dict[str, Any]
 
-    def message(self, **otherwise: str) -> NewCampaign:
+    def message(self, **otherwise: str) -> CampaignPlan:
         """The plan, checked; `otherwise` fills fields that were left out."""
-        return NewCampaign.from_bytes(canonical_json({"protocol": PROTOCOL, **otherwise, **self.fields}).encode())
+        return CampaignPlan.from_bytes(canonical_json({"protocol": PROTOCOL, **otherwise, **self.fields}).encode())
 
 
 def plan(
@@ -92,10 +92,10 @@ def plan(
         typer.Option(help="When a round closes at the latest: 90s, 30m, 12h, 2d; never unless given.", metavar="TIME"),
     ] = None,
     enrolment: Annotated[
-        Enrolment | None, typer.Option(help="Anyone, or who has an invite; open unless given.")
+        EnrolmentName | None, typer.Option(help="Anyone, or who has an invite; open unless given.")
     ] = None,
-    way: Annotated[
-        WayName | None, typer.Option(help="Ours, or the paper's Algorithm 2; crowdveil unless given.")
+    algorithm: Annotated[
+        AlgorithmName | None, typer.Option(help="Ours, or the paper's Algorithm 2; crowdveil unless given.")
     ] = None,
     confidence: Annotated[
         str | None,
@@ -123,7 +123,14 @@ def plan(
     numbers = {"users": users, "wanted": wanted, "rounds": rounds, "round_size": round_size, "seed": seed}
     reals = {"share": share, "delta": delta, "confidence": confidence}
     epsilons = {"epsilon_per_km": epsilon_per_km, "null_epsilon": null_epsilon}
-    texts = {"name": name, "offer": offer, "rule": rule, "period": period, "enrolment": enrolment, "way": way}
+    texts = {
+        "name": name,
+        "offer": offer,
+        "rule": rule,
+        "period": period,
+        "enrolment": enrolment,
+        "algorithm": algorithm,
+    }
     others = {"area": area, "targets": targets, "deadline": deadline, "prior": prior}
     given = {k: v for k, v in {**numbers, **reals, **epsilons, **texts, **others}.items() if v is not None}
     if plan is not None:

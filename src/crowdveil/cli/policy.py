@@ -38,7 +38,7 @@ Examples:
 CONFIDENCE = "0.95"
 
 
-class Completion(StrEnum):
+class CompletionName(StrEnum):
     """What those who are not selected send."""
 
     equal = "equal"
@@ -85,7 +85,7 @@ def make(
         typer.Option(help=f"Chance that as many as wanted are found; {CONFIDENCE} unless given.", metavar="NUMBER"),
     ] = None,
     completion: Annotated[
-        Completion | None,
+        CompletionName | None,
         typer.Option(
             help="What those not selected send: all the same (equal), or what best tells the prior (informative; "
             "at most 3,000 cells, and a file of megabytes)."
@@ -115,7 +115,7 @@ def make(
     chances = None if prior is None else read_prior(prior, len(cells))
     if baseline is None:
         share = _quota(beta, users, wanted, confidence)
-        kind = (completion or Completion.equal).value
+        kind = (completion or CompletionName.equal).value
         _warn_of_empty_targets(chances, covered)
         with progress_bar("optimising") as report:
             policy = optimal_policy(

@@ -18,12 +18,12 @@ from crowdveil.cli.compare import Period, ProfileName, RuleName, read_day
 from crowdveil.cli.console import note, show, show_json, steps_bar, working
 from crowdveil.cli.files import load_area, open_folder, write_whole
 from crowdveil.cli.options import missing, read_real, read_targets, read_whole
-from crowdveil.cli.traces import Format, Source, read_traces
+from crowdveil.cli.traces import Format, TraceSource, read_traces
 from crowdveil.errors import CrowdveilError, InputError
 
 if TYPE_CHECKING:
-    from crowdveil.batch import Found, Inputs, Job
-    from crowdveil.batch.fixes import Layout
+    from crowdveil.batch import BatchResult, Inputs, Job
+    from crowdveil.batch.fixes import ColumnNames
 
 EXAMPLES = """\b
 Examples:
@@ -44,7 +44,7 @@ class ClockName(StrEnum):
 
 
 GIGABYTE = 1_000_000_000
-LEAST_MEMORY = 10_000_000
+MIN_MEMORY = 10_000_000
 """With less DuckDB does not read the first file."""
 OPTIONS = {"half_life_periods": "half_life", "offset_minutes": "offset_column"}
 """Names of the library that are called otherwise here."""
@@ -156,7 +156,7 @@ def run(
     if not traces:
         raise missing("traces", "name the files, such as --traces 'fixes/*.parquet'")
     require_batch("profile")
-    from crowdveil.batch import PART_BYTES, Choice, Job, Layout, Span, open_engine
+    from crowdveil.batch import PART_BYTES, ColumnNames, Job, PeriodRange, ProfileSettings, open_engine
     from crowdveil.batch import run as run_job
 
     cells = load_area(area)
@@ -165,14 +165,14 @@ def run(
     if rule is RuleName.target_aware and targets is None:
         raise missing("targets", "the rule target-aware needs them, such as --targets 3,17")
     with _in_options():
-        span = Span(
+        period_range = PeriodRange(
             days=7 if period is Period.week else 1,
             weekdays_only=weekdays_only,
             start=None if start is None else read_day("start", start),
             count=None if periods is None else read_whole("periods", periods),
             train=None if train is None else read_whole("train", train),
         )
-        choice = Choice(
+        profile_settings = ProfileSettings(
             method=method.value,
             half_life_periods=None if half_life is None else read_real("half_life", half_life),
             delta=read_real("delta", delta),
@@ -180,18 +180,27 @@ def run(
             targets=() if targets is None else tuple(read_targets(targets, cells)),
             seed=read_whole("seed", seed),
         )
-        layout = Layout(user_column, time_column, latitude_column, longitude_column, offset_column, zone, clock.value)
-    for name, column in zip(("user", "time", "latitude", "longitude", "offset"), layout.columns, strict=False):
+        column_names = ColumnNames(
+            user_column, time_column, latitude_column, longitude_column, offset_column, zone, clock.value
+        )
+    for name, column in zip(("user", "time", "latitude", "longitude", "offset"), column_names.columns, strict=False):
         if not column.strip():
             raise InputError(f"{name}_column", column, "should name a column")
     check_memory(memory)
     open_folder(out)
-    inputs, layout = _inputs(traces, format, towers, layout, out)
+    inputs, column_names = _inputs(traces, format, towers, column_names, out)
     if inputs.remote and engine == "duckdb":
         raise InputError(
             "traces", inputs.paths[0], "addresses are read by Spark alone; fetch it, or add --engine spark"
         )
-    job = Job(inputs, layout, cells, span, choice, PART_BYTES if part_gb is None else _part_bytes(part_gb))
+    job = Job(
+        inputs,
+        column_names,
+        cells,
+        period_range,
+        profile_settings,
+        PART_BYTES if part_gb is None else _part_bytes(part_gb),
+    )
     spill = out / ".spill"
     with working(f"starting {engine}"):
         opened = open_engine(
@@ -227,8 +236,8 @@ def check_memory(text: str | None) -> None:
     """Refuse memory with which an engine cannot work."""
     from crowdveil.batch.engine import size_of
 
-    if text is not None and size_of(text, 1000.0) < LEAST_MEMORY:
-        raise InputError("memory", text, f"should be at least {LEAST_MEMORY // 1_000_000}MB")
+    if text is not None and size_of(text, 1000.0) < MIN_MEMORY:
+        raise InputError("memory", text, f"should be at least {MIN_MEMORY // 1_000_000}MB")
 
 
 @contextmanager
@@ -252,36 +261,36 @@ def _inputs(
     patterns: list[str],
     format: Format,  # noqa: A002
     towers: Path | None,
-    layout: Layout,
+    column_names: ColumnNames,
     out: Path,
-) -> tuple[Inputs, Layout]:
+) -> tuple[Inputs, ColumnNames]:
     """The files as the engine reads them; published formats are converted first, once."""
-    from crowdveil.batch import LAYOUT, Layout, find_inputs, save_fixes
+    from crowdveil.batch import COLUMN_NAMES, ColumnNames, find_inputs, save_fixes
 
     if format is Format.table:
         if towers is not None:
             raise InputError("towers", str(towers), "has no meaning but for calls; leave it out")
         with working("looking at the files"):
-            return find_inputs(patterns, layout, out), layout
+            return find_inputs(patterns, column_names, out), column_names
     if len(patterns) > 1:
         raise InputError("traces", patterns, f"the format {format.value} is one file or folder")
-    if layout != Layout(zone=layout.zone):
+    if column_names != ColumnNames(zone=column_names.zone):
         raise InputError("format", format.value, "has columns and a clock of its own; leave those options to tables")
     path = Path(patterns[0])
     if not patterns[0].strip():
         raise InputError("traces", patterns[0], "should name a file or a folder")
     converted, told = out / "fixes.parquet", out / "fixes.json"
-    made_from = [_stamps(path, out), [] if towers is None else _stamps(towers, out), format.value, layout.zone]
+    made_from = [_stamps(path, out), [] if towers is None else _stamps(towers, out), format.value, column_names.zone]
     known = _known(told) if converted.exists() else {}
     if known.get("made_from") != made_from:
-        visits = read_traces(Source(path, format, towers, layout.zone))
+        visits = read_traces(TraceSource(path, format, towers, column_names.zone))
         half = out / "fixes.parquet.half"
         save_fixes([visits], half)
         told.unlink(missing_ok=True)
         half.replace(converted)
         known = {"made_from": made_from, "dropped": dict(visits.dropped)}
         write_whole(told, lambda half: half.write_text(json_text.dumps(known)))
-    return replace(find_inputs([str(converted)], LAYOUT), dropped=known["dropped"]), LAYOUT
+    return replace(find_inputs([str(converted)], COLUMN_NAMES), dropped=known["dropped"]), COLUMN_NAMES
 
 
 def _known(told: Path) -> dict[str, Any]:
@@ -301,7 +310,7 @@ def _stamps(path: Path, out: Path) -> list[list[Any]]:
     return [[str(one.resolve()), one.stat().st_size, one.stat().st_mtime_ns] for one in files if one.is_file()]
 
 
-def _facts(job: Job, found: Found) -> dict[str, str]:
+def _facts(job: Job, found: BatchResult) -> dict[str, str]:
     left_out = ", ".join(f"{reason}: {rows:,}" for reason, rows in found.left_out.items())
     train = f"the first {len(found.train)} to learn from"
     kind = "week" if found.periods.days == 7 else "weekday" if found.periods.weekdays_only else "day"
@@ -311,6 +320,7 @@ def _facts(job: Job, found: Found) -> dict[str, str]:
         "fixes": f"{found.rows:,} counted in {len(job.area):,} cells",
         "left out": left_out or "none",
         "periods": f"{len(found.periods)} {kind}s from {found.periods.start}, {train}",
-        "users": f"{found.users:,}, of them {found.reporters:,} with a frequent place (δ = {job.choice.delta:g})",
+        "users": f"{found.users:,}, of them {found.reporters:,} with a frequent place "
+        f"(δ = {job.profile_settings.delta:g})",
         "busiest cells": shown or "nobody has a frequent place; lower --delta",
     }

@@ -36,7 +36,7 @@ Examples:
   crowdveil scale --profiled /shared/profiled/ --area area.json --densest 4
       --engine spark://host:7077 --out /shared/scaled/
 """
-MOST_USERS, MOST_WEEKS = 10**10, 520
+MAX_USERS, MAX_WEEKS = 10**10, 520
 HEADER = ["method", "selected", "coverage", "KL of the estimate, round by round"]
 
 
@@ -99,7 +99,7 @@ def run(
     started = perf_counter()
     require_batch("scale")
     from crowdveil.batch import open_engine
-    from crowdveil.simulate.large import LARGE_METHODS, LargeCrowd, Terms, simulate_large
+    from crowdveil.simulate.large import LARGE_METHODS, LargeCampaignSettings, LargeCrowd, simulate_large
 
     if users is None and profiled is None:
         raise missing("users", "name either a number of synthetic --users, or what was --profiled")
@@ -112,7 +112,7 @@ def run(
     if targets is not None:
         refuse({"densest": densest}, "has no meaning beside --targets")
     names = read_methods(methods, LARGE_METHODS)
-    terms = Terms(
+    terms = LargeCampaignSettings(
         epsilon_per_km=read_epsilon(epsilon_per_km),
         share=read_real("share", share),
         rounds=read_whole("rounds", rounds),
@@ -176,19 +176,21 @@ def _simulate(crowd: LargeCrowd, names: tuple[LargeMethod, ...], simulate: Any) 
 def _synthetic(
     out: Path, *, users: int, weeks: int, test: int, delta: float, densest: int, seed: int
 ) -> dict[str, Any]:
-    from crowdveil.simulate.people import Town, write_people
-    from crowdveil.traces import City, Habits
+    from crowdveil.simulate.people import SyntheticPopulation, write_people
+    from crowdveil.traces import Habits, SyntheticCity
 
-    if users > MOST_USERS:
-        raise InputError("users", users, f"should be at most {MOST_USERS:,}, more than there are people")
-    if weeks > MOST_WEEKS:
-        raise InputError("weeks", weeks, f"should be at most {MOST_WEEKS}, ten years")
+    if users > MAX_USERS:
+        raise InputError("users", users, f"should be at most {MAX_USERS:,}, more than there are people")
+    if weeks > MAX_WEEKS:
+        raise InputError("weeks", weeks, f"should be at most {MAX_WEEKS}, ten years")
     with working("laying out a synthetic city"):
-        town = Town.over(City(seed, users, Habits(weeks)), test=test, delta=delta, densest=densest, seed=seed)
+        population = SyntheticPopulation.over(
+            SyntheticCity(seed, users, Habits(weeks)), test=test, delta=delta, densest=densest, seed=seed
+        )
     path = out / "people.parquet"
     with _ended_in_order(), progress_bar(f"profiling {users:,} people") as report:
-        write_people(town, path, os.cpu_count() or 1, report)
-    return {"files": [path], "area": town.area, "targets": town.targets, "test_periods": test}
+        write_people(population, path, os.cpu_count() or 1, report)
+    return {"files": [path], "area": population.area, "targets": population.targets, "test_periods": test}
 
 
 def _profiled(

@@ -18,7 +18,7 @@ from crowdveil.cli.files import open_folder
 from crowdveil.cli.options import read_real, read_whole
 from crowdveil.cli.shared import taking
 from crowdveil.errors import FileFormatError, InputError
-from crowdveil.server.settings import Settings
+from crowdveil.server.settings import ServerSettings
 from crowdveil.wire import secret_digest
 
 OPERATOR = "operator"
@@ -47,7 +47,7 @@ def limits(
     announcement_age_s: Annotated[
         str | None, _limit("Seconds for which an announcement is given out unchanged; 0.25 unless given.")
     ] = None,
-) -> Settings:
+) -> ServerSettings:
     """Read the server's limits; what is left out has the server's own default."""
     whole = {
         "requests_per_minute": requests_per_minute,
@@ -57,7 +57,9 @@ def limits(
         "commit_reports": commit_reports,
         "waiting": waiting,
     }
-    settings = replace(Settings(), **{name: read_whole(name, text) for name, text in whole.items() if text is not None})
+    settings = replace(
+        ServerSettings(), **{name: read_whole(name, text) for name, text in whole.items() if text is not None}
+    )
     if announcement_age_s is None:
         return settings
     return replace(settings, announcement_age_s=read_real("announcement_age_s", announcement_age_s))
@@ -65,7 +67,7 @@ def limits(
 
 @taking(limits)
 def run(
-    settings: Settings,
+    settings: ServerSettings,
     data: Annotated[Path, typer.Option(help="Folder for the server's data; made if missing.", metavar="FOLDER")] = Path(
         "crowdveil-data"
     ),

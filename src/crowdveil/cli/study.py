@@ -22,7 +22,7 @@ Examples:
 """
 
 
-class City(StrEnum):
+class CityName(StrEnum):
     """What there is to study."""
 
     new_york = "new-york"
@@ -31,7 +31,7 @@ class City(StrEnum):
 
 
 def run(
-    name: Annotated[City, typer.Argument(help="The study.", metavar="NAME")],
+    name: Annotated[CityName, typer.Argument(help="The study.", metavar="NAME")],
     out: Annotated[Path, typer.Option(help="Folder to write to; made if missing.", metavar="FOLDER")],
     data: Annotated[
         Path | None,
@@ -52,7 +52,7 @@ def run(
     finished is kept in FOLDER/cases.jsonl.
     """
     # The figures need a while to load, which the other verbs should not wait for.
-    from crowdveil.paper.cities import Source, open_world
+    from crowdveil.paper.cities import CitySource, open_city
     from crowdveil.paper.study import run_study
 
     started = perf_counter()
@@ -64,9 +64,9 @@ def run(
     for option, path in (("data", data), ("towers", towers)):
         if path is not None and not path.exists():
             raise InputError(option, str(path), "there is no such file")
-    source = Source(name.value, None if data is None else str(data), None if towers is None else str(towers))
+    source = CitySource(name.value, None if data is None else str(data), None if towers is None else str(towers))
     with working("reading the traces"):
-        open_world(source)
+        open_city(source)
     with progress_bar(name.value) as report:
         study = run_study(source, out, quick=quick, progress=report, step=note, workers=processes)
     show_rows("Claims", ["verdict", "claim"], [[claim.verdict, claim.text] for claim in study.claims])

@@ -46,7 +46,7 @@ class Format(StrEnum):
 
 
 @dataclass(frozen=True)
-class Source:
+class TraceSource:
     """Where traces are and how they are read; the synthetic city without `data`."""
 
     data: Path | None = None
@@ -85,7 +85,7 @@ class Source:
         return "A synthetic city" if self.data is None else self.data.resolve().name
 
 
-def read_traces(source: Source) -> Visits:
+def read_traces(source: TraceSource) -> Visits:
     """Read the traces with a bar, or make the synthetic city."""
     if source.data is None:
         with working("making a synthetic city"):
@@ -114,7 +114,7 @@ def read_traces(source: Source) -> Visits:
         return readers[source.kind](report)
 
 
-def facts_of_traces(source: Source, visits: Visits) -> dict[str, str]:
+def facts_of_traces(source: TraceSource, visits: Visits) -> dict[str, str]:
     """What was read and what was dropped."""
     dropped = ", ".join(f"{reason}: {rows:,}" for reason, rows in visits.dropped.items())
     return {

@@ -3,29 +3,29 @@
 `Operator` is the other end: it runs campaigns.
 """
 
-from crowdveil.client.device import Device, NotYet, Offer, Settings
-from crowdveil.client.events import Entry
-from crowdveil.client.history import Where
+from crowdveil.client.device import Device, DeviceSettings, NoOpenRound, Offer
+from crowdveil.client.events import LedgerEntry
+from crowdveil.client.history import LocationHistory
 from crowdveil.client.ledger import Ledger
 from crowdveil.client.operator import Operator
-from crowdveil.client.participant_client import Declined, Patience
-from crowdveil.client.privacy_limits import Caps
-from crowdveil.client.transport import HttpTransport, Reply, Request, Transport
+from crowdveil.client.participant_client import RetryPolicy, ServerRefused
+from crowdveil.client.privacy_limits import PrivacyLimits
+from crowdveil.client.transport import HttpReply, HttpRequest, HttpTransport, Transport
 
 __all__ = [
-    "Caps",
-    "Declined",
     "Device",
-    "Entry",
+    "DeviceSettings",
+    "HttpReply",
+    "HttpRequest",
     "HttpTransport",
     "Ledger",
-    "NotYet",
+    "LedgerEntry",
+    "LocationHistory",
+    "NoOpenRound",
     "Offer",
     "Operator",
-    "Patience",
-    "Reply",
-    "Request",
-    "Settings",
+    "PrivacyLimits",
+    "RetryPolicy",
+    "ServerRefused",
     "Transport",
-    "Where",
 ]

@@ -22,19 +22,19 @@ from math import ceil
 from pathlib import Path
 
 from crowdveil.certify import Certificate
-from crowdveil.client.events import Entry
+from crowdveil.client.events import LedgerEntry
 from crowdveil.client.explain import describe_ledger, describe_loss, describe_null, describe_reply
-from crowdveil.client.history import Where, place_to_report
+from crowdveil.client.history import LocationHistory, place_to_report
 from crowdveil.client.ledger import Ledger, check_lifetime
-from crowdveil.client.participant_client import Declined, Line, Patience
-from crowdveil.client.privacy_limits import Caps, Terms, check_policy, check_terms
+from crowdveil.client.participant_client import ParticipantClient, RetryPolicy, ServerRefused
+from crowdveil.client.privacy_limits import AnnouncedTerms, PrivacyLimits, check_policy, check_terms
 from crowdveil.client.transport import Transport
 from crowdveil.draw import draw
-from crowdveil.errors import InputError, Refusal
+from crowdveil.errors import CampaignRefused, InputError
 from crowdveil.policy.policy import Policy
 from crowdveil.profile import Periods
 from crowdveil.profile.place import NULL
-from crowdveil.wire import PROTOCOL, CampaignInfo, ParticipantStatus, Receipt, Seat, Upload
+from crowdveil.wire import PROTOCOL, Announcement, ParticipantStatus, Receipt, Seat, Upload
 
 DAYS = {"day": 1, "week": 7}
 SEAT_ATTEMPTS = 3
@@ -42,11 +42,11 @@ SEAT_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
-class Settings:
+class DeviceSettings:
     """What the device's owner decides."""
 
-    caps: Caps = field(default_factory=Caps)
-    patience: Patience = field(default_factory=Patience)
+    limits: PrivacyLimits = field(default_factory=PrivacyLimits)
+    retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     periods: int = 26
     """Weeks (or days, as the campaign asks) up to today that the profile is made from."""
     half_life_periods: float = 4.0
@@ -59,14 +59,14 @@ class Settings:
 class Offer:
     """A campaign that passed every check: nothing was sent about this device yet."""
 
-    info: CampaignInfo
-    terms: Terms
+    info: Announcement
+    terms: AnnouncedTerms
     policy: Policy
     certificate: Certificate
     round: int
 
 
-class NotYet(Refusal):
+class NoOpenRound(CampaignRefused):
     """No round is open at the moment; the same may be asked again."""
 
 
@@ -75,7 +75,7 @@ class Device:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: DeviceSettings,
         ledger_path: str | Path,
         transport: Transport,
         *,
@@ -85,7 +85,7 @@ class Device:
         monotonic: Callable[[], float] = time.monotonic,
         today: Callable[[], date] = date.today,
         read_policy: Callable[[bytes], Policy] = Policy.from_bytes,
-        check: Callable[[Policy, str, Terms], Certificate] = check_policy,
+        check: Callable[[Policy, str, AnnouncedTerms], Certificate] = check_policy,
     ) -> None:
         """Open the device's ledger; `Ledger.create` makes one.
 
@@ -94,7 +94,7 @@ class Device:
         """
         self.settings = settings
         self.ledger = Ledger(ledger_path)
-        self._line = Line(transport, settings.patience, sleep)
+        self._line = ParticipantClient(transport, settings.retry_policy, sleep)
         self._random_bits = random_bits
         self._random_below = random_below
         self._sleep = sleep
@@ -107,21 +107,21 @@ class Device:
         """Fetch what is announced and the policy, and check both; tells the server nothing but an interest."""
         info = self._line.campaign(campaign)
         if info.campaign != campaign:
-            raise Refusal(f"asked for campaign {campaign!r}, the server answered with {info.campaign!r}")
-        caps = self.settings.caps
-        terms = check_terms(info, caps)
-        check_lifetime(self.ledger.spent_epsilon_per_km(), terms.epsilon_per_km, caps.lifetime_epsilon_per_km)
+            raise CampaignRefused(f"asked for campaign {campaign!r}, the server answered with {info.campaign!r}")
+        limits = self.settings.limits
+        terms = check_terms(info, limits)
+        check_lifetime(self.ledger.spent_epsilon_per_km(), terms.epsilon_per_km, limits.lifetime_epsilon_per_km)
         if info.state != "open" or info.round is None or info.policy_hash is None:
-            raise NotYet(f"the campaign is {info.state} and has no open round; ask again later")
+            raise NoOpenRound(f"the campaign is {info.state} and has no open round; ask again later")
         policy = self._line.policy(campaign, info.round, self._read_policy)
         return Offer(info, terms, policy, self._check(policy, info.policy_hash, terms), info.round)
 
-    def place(self, offer: Offer, where: Where) -> int:
+    def place(self, offer: Offer, history: LocationHistory) -> int:
         """The cell to draw from, or NULL; stays on the device."""
         days = DAYS[offer.info.period]
         start = self._today() - timedelta(days=days * self.settings.periods)
         return place_to_report(
-            where,
+            history,
             offer.terms.area,
             offer.terms.targets,
             periods=Periods(start, self.settings.periods, days),
@@ -145,8 +145,13 @@ class Device:
         return "\n".join(lines)
 
     def join(
-        self, campaign: str, where: Where, *, invite: str | None = None, agree: Callable[[str], bool] | None = None
-    ) -> Entry:
+        self,
+        campaign: str,
+        history: LocationHistory,
+        *,
+        invite: str | None = None,
+        agree: Callable[[str], bool] | None = None,
+    ) -> LedgerEntry:
         """Take part once. Called again, it goes on where it stopped; what was drawn is never drawn again.
 
         `agree` is shown the explanation and may decline, before the server hears of this device; without it the caller
@@ -154,7 +159,7 @@ class Device:
         """
         entry = self.ledger.entry(campaign)
         if entry is None or entry.symbol is None:
-            entry = self._take_seat_and_draw(campaign, where, invite, agree)
+            entry = self._take_seat_and_draw(campaign, history, invite, agree)
         return self._send(entry)
 
     def status(self, campaign: str) -> ParticipantStatus:
@@ -167,25 +172,25 @@ class Device:
     def summary(self) -> str:
         """The ledger in words."""
         entries = list(self.ledger.entries().values())
-        cap = self.settings.caps.lifetime_epsilon_per_km
+        cap = self.settings.limits.lifetime_epsilon_per_km
         return describe_ledger(entries, self.ledger.spent_epsilon_per_km(), cap)
 
     # --- the steps of joining ---------------------------------------------------------------------------
 
     def _take_seat_and_draw(
-        self, campaign: str, where: Where, invite: str | None, agree: Callable[[str], bool] | None
-    ) -> Entry:
+        self, campaign: str, history: LocationHistory, invite: str | None, agree: Callable[[str], bool] | None
+    ) -> LedgerEntry:
         for _ in range(SEAT_ATTEMPTS):
             offer = self.look(campaign)
             since = self._monotonic()
-            cell = self.place(offer, where)
+            cell = self.place(offer, history)
             if agree is not None and not agree(self.explain(offer, cell)):
-                raise Refusal(f"campaign {campaign}: declined by the device's owner; nothing was drawn or sent")
+                raise CampaignRefused(f"campaign {campaign}: declined by the device's owner; nothing was drawn or sent")
             self._wait_for_the_beat(since)
             seat = self._seat(campaign, invite)
             if (seat.round, seat.policy_hash) == (offer.round, offer.policy.hash):
                 return self._draw(offer, cell)
-        raise Refusal(
+        raise CampaignRefused(
             f"the seat is in round {seat.round + 1} under policy {seat.policy_hash[:12]}, but round {offer.round + 1} "
             f"under {offer.policy.hash[:12]} is announced to everyone; nothing was drawn"
         )
@@ -201,12 +206,14 @@ class Device:
         if not entry.policy_hash:
             seat = self._line.enrol(campaign, entry.secret, invite)
             if seat.campaign != campaign:
-                raise Refusal(f"asked for a seat in {campaign!r}, the server answered with one in {seat.campaign!r}")
+                raise CampaignRefused(
+                    f"asked for a seat in {campaign!r}, the server answered with one in {seat.campaign!r}"
+                )
             told = {"participant": seat.participant, "round": seat.round, "policy_hash": seat.policy_hash}
             entry = self.ledger.seat(campaign, told)
         return _seat_of(entry)
 
-    def _draw(self, offer: Offer, cell: int) -> Entry:
+    def _draw(self, offer: Offer, cell: int) -> LedgerEntry:
         protected = offer.policy.null_weights is not None
 
         def once() -> int:
@@ -215,27 +222,29 @@ class Device:
             symbol = draw(offer.policy, place, offer.certificate, self._random_bits)
             return NULL if cell == NULL and not protected else symbol
 
-        cap = self.settings.caps.lifetime_epsilon_per_km
+        cap = self.settings.limits.lifetime_epsilon_per_km
         return self.ledger.draw_once(offer.info.campaign, offer.terms.epsilon_per_km, cap, once)
 
-    def _send(self, entry: Entry) -> Entry:
+    def _send(self, entry: LedgerEntry) -> LedgerEntry:
         if entry.state == "acknowledged":
             return entry
         if entry.state == "refused":
-            raise Refusal(f"campaign {entry.campaign}: {entry.reason}")
+            raise CampaignRefused(f"campaign {entry.campaign}: {entry.reason}")
         seat = _seat_of(entry)
         upload = Upload.of(seat, None if entry.symbol == NULL else entry.symbol)
         try:
             receipt = self._line.report(entry.campaign, entry.secret, upload)
-        except Declined as error:
+        except ServerRefused as error:
             self.ledger.refuse(entry.campaign, str(error))
             raise
         if receipt != Receipt.of(entry.campaign, seat.participant, upload):
-            raise Refusal(f"campaign {entry.campaign}: the receipt is for another report; it is not acknowledged")
+            raise CampaignRefused(
+                f"campaign {entry.campaign}: the receipt is for another report; it is not acknowledged"
+            )
         return self.ledger.acknowledge(entry.campaign, receipt.digest)
 
 
-def _seat_of(entry: Entry) -> Seat:
+def _seat_of(entry: LedgerEntry) -> Seat:
     return Seat(
         protocol=PROTOCOL,
         campaign=entry.campaign,

@@ -16,7 +16,7 @@ State = Literal["joining", "drawn", "acknowledged", "refused"]
 
 
 @dataclass(frozen=True)
-class Event:
+class LedgerEvent:
     """One line of the ledger."""
 
     number: int
@@ -43,7 +43,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """What this device did in one campaign."""
 
     campaign: str
@@ -60,32 +60,34 @@ class Entry:
     at: str = ""
     """When the last thing happened; informative only."""
 
-    def after(self, event: Event) -> Entry:
+    def after(self, event: LedgerEvent) -> LedgerEntry:
         """The entry once one more event is known."""
         state = event.kind if event.kind in get_args(State) else self.state
-        known = {name: value for name, value in event.body.items() if name in Entry.__dataclass_fields__}
+        known = {name: value for name, value in event.body.items() if name in LedgerEntry.__dataclass_fields__}
         return replace(self, **{**known, "state": state, "at": event.at})
 
     def __repr__(self) -> str:
         return f"Entry({self.campaign}: {self.state}, ε = {self.epsilon_per_km:.6g} per km, {self.at})"
 
 
-def next_event(events: Sequence[Event], campaign: str, kind: Kind, body: dict[str, object], now: str) -> Event:
+def next_event(
+    events: Sequence[LedgerEvent], campaign: str, kind: Kind, body: dict[str, object], now: str
+) -> LedgerEvent:
     """The event that follows; its time is never before the last one's, whatever the clock says."""
     number = len(events)
     told = {**body, "at": max(now, events[-1].at) if events else now}
     before = events[-1].digest if events else ""
-    return Event(number, campaign, kind, told, _digest(before, number, campaign, kind, canonical_json(told)))
+    return LedgerEvent(number, campaign, kind, told, _digest(before, number, campaign, kind, canonical_json(told)))
 
 
-def read_events(rows: Sequence[tuple[Any, ...]], head: Sequence[tuple[Any, ...]]) -> list[Event]:
+def read_events(rows: Sequence[tuple[Any, ...]], head: Sequence[tuple[Any, ...]]) -> list[LedgerEvent]:
     """Check the chain from the first event to the head, or say where it breaks."""
-    events: list[Event] = []
+    events: list[LedgerEvent] = []
     before = ""
     for expected, (number, campaign, kind, text, digest) in enumerate(rows):
         if number != expected or _digest(before, number, campaign, kind, text) != digest:
             raise FileFormatError(f"the ledger was altered at event {expected}; nothing is said on its word")
-        events.append(Event(number, campaign, kind, parse_json(text, "ledger"), digest))
+        events.append(LedgerEvent(number, campaign, kind, parse_json(text, "ledger"), digest))
         before = digest
     if not events or events[0].kind != "created" or list(head) != [(len(events) - 1, before)]:
         raise FileFormatError("the ledger was cut short; nothing is said on its word")

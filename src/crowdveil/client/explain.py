@@ -15,7 +15,7 @@ from math import exp
 import numpy as np
 
 from crowdveil.arrays import FloatArray
-from crowdveil.client.events import Entry
+from crowdveil.client.events import LedgerEntry
 from crowdveil.formatting import in_plain_words, percent_up
 from crowdveil.policy.policy import Policy
 from crowdveil.profile.place import NULL
@@ -23,14 +23,14 @@ from crowdveil.profile.place import NULL
 SUSPICION = 0.1
 """What a watcher may hold likely before: 1 in 10."""
 DISTANCES_KM = (0.5, 1.0, 2.0)
-MOST_SYMBOLS = 5
-MOST_EXPONENT = 700.0
+MAX_SYMBOLS = 5
+MAX_EXPONENT = 700.0
 """Beyond, e^x is no double; the answer is 100% long before."""
 
 
 def largest_belief(before: float, epsilon_per_km: float, distance_km: float) -> float:
     """π' ≤ π e^{εd} / (1 - π + π e^{εd}): the most that anyone can believe after a reply."""
-    factor = exp(min(epsilon_per_km * distance_km, MOST_EXPONENT))
+    factor = exp(min(epsilon_per_km * distance_km, MAX_EXPONENT))
     return before * factor / (1 - before + before * factor)
 
 
@@ -53,7 +53,7 @@ def describe_reply(policy: Policy, cell: int) -> str:
             "the server learns for certain that you have none."
         )
     odds = symbol_odds(policy, cell)
-    likeliest = np.argsort(-odds, kind="stable")[:MOST_SYMBOLS].tolist()
+    likeliest = np.argsort(-odds, kind="stable")[:MAX_SYMBOLS].tolist()
     named = ", ".join(f"'{policy.symbol_name(symbol)}' {odds[symbol]:.2%}" for symbol in likeliest)
     rest = f", or one of {len(odds) - len(likeliest)} others" if len(odds) > len(likeliest) else ""
     if cell == NULL:
@@ -89,7 +89,7 @@ def describe_loss(epsilon_per_km: float, spent_epsilon_per_km: float) -> str:
     return "\n".join(lines)
 
 
-def describe_ledger(entries: Sequence[Entry], spent_epsilon_per_km: float, cap_epsilon_per_km: float) -> str:
+def describe_ledger(entries: Sequence[LedgerEntry], spent_epsilon_per_km: float, cap_epsilon_per_km: float) -> str:
     """What was said so far, and how much is left."""
     left = max(0.0, cap_epsilon_per_km - spent_epsilon_per_km)
     lines = [

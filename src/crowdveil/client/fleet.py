@@ -18,13 +18,13 @@ from pathlib import Path
 from threading import Event, Lock
 
 from crowdveil.certify import Certificate
-from crowdveil.client import Declined, Device, Ledger, NotYet, Settings, Transport
-from crowdveil.client.privacy_limits import Terms, check_policy
-from crowdveil.client.round_waiter import Door
-from crowdveil.errors import CrowdveilError, NoAnswerError
+from crowdveil.client import Device, DeviceSettings, Ledger, NoOpenRound, ServerRefused, Transport
+from crowdveil.client.privacy_limits import AnnouncedTerms, check_policy
+from crowdveil.client.round_waiter import RoundWaiter
+from crowdveil.errors import CrowdveilError, ServerUnreachable
 from crowdveil.policy.policy import Policy
 from crowdveil.profile.place import NULL
-from crowdveil.wire import CampaignInfo
+from crowdveil.wire import Announcement
 
 LATER = ("no-seat", "wrong-state")
 """Refusals of a seat, not of the device: the round is full, or the campaign was closed a moment ago."""
@@ -33,7 +33,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass
-class Totals:
+class FleetTotals:
     """What became of the devices."""
 
     acknowledged: int = 0
@@ -53,14 +53,14 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Crowd:
+class Fleet:
     """Who plays, where, and how."""
 
     campaign: str
     profiles: Sequence[Mapping[int, float]]
     """Of each device's owner, in the order they come."""
     ledgers: Path
-    settings: Settings
+    settings: DeviceSettings
     invites: Sequence[str] = ()
     concurrency: int = 32
 
@@ -74,14 +74,14 @@ def scratch_ledgers() -> Iterator[Path]:
         yield Path(folder)
 
 
-def play(
-    crowd: Crowd,
-    announced: Callable[[], CampaignInfo],
+def run_fleet(
+    crowd: Fleet,
+    announced: Callable[[], Announcement],
     connect: Callable[[], AbstractContextManager[Transport]],
     progress: Progress | None = None,
-) -> Totals:
+) -> FleetTotals:
     """Let every device join; who finds no seat waits for the next round, until the campaign is over."""
-    return _Game(crowd, announced, connect, progress).run()
+    return FleetRun(crowd, announced, connect, progress).run()
 
 
 class Certified:
@@ -99,7 +99,7 @@ class Certified:
                 self._policies[data] = Policy.from_bytes(data)
             return self._policies[data]
 
-    def check(self, policy: Policy, policy_hash: str, terms: Terms) -> Certificate:
+    def check(self, policy: Policy, policy_hash: str, terms: AnnouncedTerms) -> Certificate:
         """What `check_policy` gives; a refusal is never remembered."""
         announced = (terms.area.digest, terms.targets, terms.epsilon_per_km, terms.null_epsilon)
         key = (policy.hash, policy_hash, *announced)
@@ -109,11 +109,13 @@ class Certified:
             return self._certificates[key]
 
 
-class _Game:
+class FleetRun:
+    """One run of a fleet: which devices have joined, are waiting or are done."""
+
     def __init__(
         self,
-        crowd: Crowd,
-        announced: Callable[[], CampaignInfo],
+        crowd: Fleet,
+        announced: Callable[[], Announcement],
         connect: Callable[[], AbstractContextManager[Transport]],
         progress: Progress | None,
     ) -> None:
@@ -121,13 +123,14 @@ class _Game:
         self._connect = connect
         self._progress = progress
         self._stop = Event()
-        self._door = Door(announced, self._stop)
+        self._door = RoundWaiter(announced, self._stop)
         self._certified = Certified()
         self._waiting = deque(range(len(crowd.profiles)))
-        self._totals = Totals()
+        self._totals = FleetTotals()
         self._lock = Lock()
 
-    def run(self) -> Totals:
+    def run(self) -> FleetTotals:
+        """Let every device take part; return what became of them."""
         workers = min(self._crowd.concurrency, len(self._crowd.profiles))
         with ThreadPoolExecutor(max(1, workers)) as pool:
             running = [pool.submit(self._work) for _ in range(workers)]
@@ -159,7 +162,7 @@ class _Game:
             invite = crowd.invites[number] if crowd.invites else None
             entry = self._device(number, transport).join(crowd.campaign, crowd.profiles[number], invite=invite)
         except CrowdveilError as error:
-            if isinstance(error, NotYet) or (isinstance(error, Declined) and error.problem.kind in LATER):
+            if isinstance(error, NoOpenRound) or (isinstance(error, ServerRefused) and error.problem.kind in LATER):
                 return False
             self._count(refused=_reason(error))
             return True
@@ -195,6 +198,6 @@ class _Game:
 
 
 def _reason(error: CrowdveilError) -> str:
-    if isinstance(error, Declined):
+    if isinstance(error, ServerRefused):
         return error.problem.kind
-    return "no answer" if isinstance(error, NoAnswerError) else str(error)
+    return "no answer" if isinstance(error, ServerUnreachable) else str(error)

@@ -13,22 +13,24 @@ from crowdveil.profile import Periods, count_visits, recency
 from crowdveil.profile.place import Rule, choose_place
 from crowdveil.traces.visits import Visits
 
-Where: TypeAlias = Visits | Mapping[int, float]
+LocationHistory: TypeAlias = Visits | Mapping[int, float]
 """One person's visits, or a profile of the campaign's cells (cell → probability)."""
 
 
-def profile_of(where: Where, area: Area, periods: Periods, half_life_periods: float) -> Mapping[int, float]:
+def profile_of_history(
+    history: LocationHistory, area: Area, periods: Periods, half_life_periods: float
+) -> Mapping[int, float]:
     """How likely the person is to be in each cell in the next period; recent visits count most."""
-    if isinstance(where, Visits):
-        if len(where.users) != 1:
-            raise InputError("visits", f"of {len(where.users)} users", "should be those of the device's owner alone")
-        return recency(count_visits(where, area, periods), range(len(periods)), half_life_periods).of(0)
-    as_cells("profile", list(where), len(area))
-    return where
+    if isinstance(history, Visits):
+        if len(history.users) != 1:
+            raise InputError("visits", f"of {len(history.users)} users", "should be those of the device's owner alone")
+        return recency(count_visits(history, area, periods), range(len(periods)), half_life_periods).of(0)
+    as_cells("profile", list(history), len(area))
+    return history
 
 
 def place_to_report(
-    where: Where,
+    history: LocationHistory,
     area: Area,
     targets: tuple[int, ...],
     *,
@@ -39,5 +41,5 @@ def place_to_report(
     random_below: Callable[[int], int] = secrets.randbelow,
 ) -> int:
     """The cell to draw from, or `NULL` for a person without a frequent place."""
-    profile = profile_of(where, area, periods, half_life_periods)
+    profile = profile_of_history(history, area, periods, half_life_periods)
     return choose_place(profile, delta, rule, targets, random_below)

@@ -28,8 +28,8 @@ from datetime import UTC, datetime
 from math import fsum, isfinite
 from pathlib import Path
 
-from crowdveil.client.events import Entry, Event, Kind, next_event, read_events
-from crowdveil.errors import FileFormatError, InputError, Refusal
+from crowdveil.client.events import Kind, LedgerEntry, LedgerEvent, next_event, read_events
+from crowdveil.errors import CampaignRefused, FileFormatError, InputError
 
 SCHEMA = """
 CREATE TABLE event (
@@ -92,12 +92,12 @@ class Ledger:
 
     # --- what it says -----------------------------------------------------------------------------------
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, LedgerEntry]:
         """What was said in each campaign."""
         with self._transaction() as (_, events):
             return _entries(events)
 
-    def entry(self, campaign: str) -> Entry | None:
+    def entry(self, campaign: str) -> LedgerEntry | None:
         """What was said in one campaign, or None if it was never joined."""
         return self.entries().get(campaign)
 
@@ -108,40 +108,40 @@ class Ledger:
 
     # --- what it takes down -----------------------------------------------------------------------------
 
-    def begin(self, campaign: str, secret: Callable[[], str]) -> Entry:
+    def begin(self, campaign: str, secret: Callable[[], str]) -> LedgerEntry:
         """The participant's secret in a campaign: made once, before it is first sent."""
         return self._once(campaign, "secret", lambda _: {"secret": secret()})
 
-    def seat(self, campaign: str, body: dict[str, object]) -> Entry:
+    def seat(self, campaign: str, body: dict[str, object]) -> LedgerEntry:
         """The seat the server gave: the first one stays."""
         return self._once(campaign, "seat", lambda _: body)
 
     def draw_once(
         self, campaign: str, epsilon_per_km: float, lifetime_epsilon_per_km: float, draw: Callable[[], int]
-    ) -> Entry:
+    ) -> LedgerEntry:
         """Draw and store in one step, under the lock; a symbol that is already there is returned instead.
 
         `draw` is not called when the loss would pass the cap. A symbol is known to the caller only after the commit:
         a device that dies in between has said nothing, and may draw anew.
         """
 
-        def body(events: list[Event]) -> dict[str, object]:
+        def body(events: list[LedgerEvent]) -> dict[str, object]:
             check_lifetime(_spent(events), epsilon_per_km, lifetime_epsilon_per_km)
             return {"epsilon_per_km": epsilon_per_km, "symbol": draw()}
 
         return self._once(campaign, "drawn", body)
 
-    def acknowledge(self, campaign: str, receipt_digest: str) -> Entry:
+    def acknowledge(self, campaign: str, receipt_digest: str) -> LedgerEntry:
         """Take down that the server has the report."""
         return self._once(campaign, "acknowledged", lambda _: {"receipt_digest": receipt_digest})
 
-    def refuse(self, campaign: str, reason: str) -> Entry:
+    def refuse(self, campaign: str, reason: str) -> LedgerEntry:
         """Take down that the server will never count the report; its loss stays counted, because it was seen."""
         return self._once(campaign, "refused", lambda _: {"reason": reason})
 
     # --- the file ---------------------------------------------------------------------------------------
 
-    def _once(self, campaign: str, kind: Kind, body: Callable[[list[Event]], dict[str, object]]) -> Entry:
+    def _once(self, campaign: str, kind: Kind, body: Callable[[list[LedgerEvent]], dict[str, object]]) -> LedgerEntry:
         if not campaign:
             raise InputError("campaign", campaign, "should be the campaign's id")
         with self._transaction() as (connection, events):
@@ -150,7 +150,7 @@ class Ledger:
             return _entries(events)[campaign]
 
     @contextmanager
-    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, list[Event]]]:
+    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, list[LedgerEvent]]]:
         """The one way to the file: locked, checked from the first event to the last, committed or left as it was."""
         _check_file(self.path)
         with closing(_connect(self.path)) as connection:
@@ -170,20 +170,20 @@ def check_lifetime(spent_epsilon_per_km: float, epsilon_per_km: float, cap_epsil
     """Refuse a campaign that would take the sum over all campaigns past the cap."""
     after = fsum([spent_epsilon_per_km, epsilon_per_km])
     if not after <= cap_epsilon_per_km:
-        raise Refusal(
+        raise CampaignRefused(
             f"the lifetime cap is ε = {cap_epsilon_per_km:.6g} per km; {spent_epsilon_per_km:.6g} are spent and this "
             f"campaign would add {epsilon_per_km:.6g}. Nothing is drawn; no later date frees what was spent"
         )
 
 
-def _entries(events: list[Event]) -> dict[str, Entry]:
-    found: dict[str, Entry] = {}
+def _entries(events: list[LedgerEvent]) -> dict[str, LedgerEntry]:
+    found: dict[str, LedgerEntry] = {}
     for event in events[1:]:
-        found[event.campaign] = found.get(event.campaign, Entry(event.campaign)).after(event)
+        found[event.campaign] = found.get(event.campaign, LedgerEntry(event.campaign)).after(event)
     return found
 
 
-def _spent(events: list[Event]) -> float:
+def _spent(events: list[LedgerEvent]) -> float:
     """Correctly rounded, so that three times ln 4 is the double nearest to 3 ln 4 and not one beside it."""
     losses = [events[0].number_in("already_spent_epsilon_per_km")]
     return fsum(losses + [event.number_in("epsilon_per_km") for event in events if event.kind == "drawn"])
@@ -199,8 +199,13 @@ def _lock(connection: sqlite3.Connection) -> None:
 
 
 def _append(
-    connection: sqlite3.Connection, events: list[Event], campaign: str, kind: Kind, body: dict[str, object], now: str
-) -> Event:
+    connection: sqlite3.Connection,
+    events: list[LedgerEvent],
+    campaign: str,
+    kind: Kind,
+    body: dict[str, object],
+    now: str,
+) -> LedgerEvent:
     event = next_event(events, campaign, kind, body, now)
     connection.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", event.row())
     connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (event.number, event.digest))

@@ -8,28 +8,28 @@ from typing import Literal
 from urllib.parse import quote
 
 from crowdveil.area.area import canonical_json
-from crowdveil.client.participant_client import JSON, Caller, Patience
-from crowdveil.client.transport import Request, Transport
+from crowdveil.client.participant_client import JSON, RetryingClient, RetryPolicy
+from crowdveil.client.transport import HttpRequest, Transport
 from crowdveil.errors import InputError
 from crowdveil.wire import (
     PROTOCOL,
     AuditRecord,
     CampaignList,
+    CampaignPlan,
     CampaignView,
     InviteRequest,
     Invites,
     Message,
-    NewCampaign,
     Preview,
     StateChange,
 )
 
 CSV = "text/csv"
-HASTY = Patience(attempts=4, first_wait_s=0.25, longest_wait_s=4.0)
+HASTY = RetryPolicy(attempts=4, first_wait_s=0.25, longest_wait_s=4.0)
 """Somebody sits and waits: who is not there is told about soon."""
 
 
-class Operator(Caller):
+class Operator(RetryingClient):
     """Runs campaigns on a server; what the server declines is raised in its own words."""
 
     advice = "Is the server running, and is this its address?"
@@ -39,10 +39,10 @@ class Operator(Caller):
         transport: Transport,
         token: str,
         *,
-        patience: Patience = HASTY,
+        retry_policy: RetryPolicy = HASTY,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        super().__init__(transport, patience, sleep)
+        super().__init__(transport, retry_policy, sleep)
         if not (token.isascii() and token.isprintable() and token.strip() == token != ""):
             raise InputError("token", "...", "should be the text that `crowdveil serve` printed, and nothing else")
         self._token = token
@@ -51,7 +51,7 @@ class Operator(Caller):
         """All campaigns, the oldest first."""
         return self.ask(self._request("GET", "/campaigns"), CampaignList.from_bytes)
 
-    def create(self, campaign: str, new: NewCampaign) -> CampaignView:
+    def create(self, campaign: str, new: CampaignPlan) -> CampaignView:
         """Make a draft; the same one again changes nothing."""
         return self.ask(self._request("PUT", _path(campaign), new), CampaignView.from_bytes)
 
@@ -69,7 +69,7 @@ class Operator(Caller):
         wanted = InviteRequest.from_bytes(canonical_json({"protocol": PROTOCOL, "count": count}).encode())
         return self.ask(self._request("POST", _path(campaign, "/invites"), wanted), Invites.from_bytes).invites
 
-    def preview(self, new: NewCampaign) -> Preview:
+    def preview(self, new: CampaignPlan) -> Preview:
         """What a campaign promises; nothing is kept."""
         return self.ask(self._request("POST", "/preview", new), Preview.from_bytes)
 
@@ -81,11 +81,11 @@ class Operator(Caller):
         """All from which the selection can be repeated."""
         return self.ask(self._request("GET", _path(campaign, "/record")), AuditRecord.from_bytes)
 
-    def _request(self, method: str, path: str, message: Message | None = None, accept: str = JSON) -> Request:
+    def _request(self, method: str, path: str, message: Message | None = None, accept: str = JSON) -> HttpRequest:
         headers = {"accept": accept, "authorization": f"Bearer {self._token}"}
         if message is None:
-            return Request(method, f"/v1/operator{path}", headers)
-        return Request(method, f"/v1/operator{path}", {**headers, "content-type": JSON}, message.to_bytes())
+            return HttpRequest(method, f"/v1/operator{path}", headers)
+        return HttpRequest(method, f"/v1/operator{path}", {**headers, "content-type": JSON}, message.to_bytes())
 
 
 def _path(campaign: str, rest: str = "") -> str:

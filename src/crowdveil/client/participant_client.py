@@ -13,18 +13,18 @@ from secrets import SystemRandom
 from typing import TypeVar
 from urllib.parse import quote
 
-from crowdveil.client.transport import Reply, Request, Transport
-from crowdveil.errors import CrowdveilError, InputError, NoAnswerError, Refusal
+from crowdveil.client.transport import HttpReply, HttpRequest, Transport
+from crowdveil.errors import CampaignRefused, CrowdveilError, InputError, ServerUnreachable
 from crowdveil.policy.policy import Policy
 from crowdveil.wire import (
     POLICY_MEDIA_TYPE,
     PROTOCOL,
-    CampaignInfo,
-    Enrolment,
+    Announcement,
     ParticipantStatus,
     Problem,
     Receipt,
     Seat,
+    SeatRequest,
     Upload,
     secret_digest,
 )
@@ -34,7 +34,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryPolicy:
     """How often, and how long, a device tries."""
 
     attempts: int = 8
@@ -51,7 +51,7 @@ class Patience:
         return min(self.longest_wait_s, asked_s + dice * most)
 
 
-class Declined(Refusal):
+class ServerRefused(CampaignRefused):
     """The server refused for good, in the words of its problem document."""
 
     def __init__(self, problem: Problem) -> None:
@@ -59,7 +59,7 @@ class Declined(Refusal):
         self.problem = problem
 
 
-class Caller:
+class RetryingClient:
     """Asks until there is an answer that can be read, a refusal, or no patience left."""
 
     advice = ""
@@ -68,22 +68,22 @@ class Caller:
     def __init__(
         self,
         transport: Transport,
-        patience: Patience,
+        retry_policy: RetryPolicy,
         sleep: Callable[[float], None],
     ) -> None:
         self._transport = transport
-        self._patience = patience
+        self._patience = retry_policy
         self._sleep = sleep
         self._dice = SystemRandom()
 
-    def ask(self, request: Request, read: Callable[[bytes], Answer]) -> Answer:
+    def ask(self, request: HttpRequest, read: Callable[[bytes], Answer]) -> Answer:
         """Send a request, again and unchanged where that may help, and read what came back."""
         reason = ""
         for attempt in range(self._patience.attempts):
             asked_s = 0.0
             try:
                 reply = self._transport.send(request)
-            except NoAnswerError as error:
+            except ServerUnreachable as error:
                 reason = str(error)
             else:
                 if 200 <= reply.status < 300:
@@ -92,17 +92,17 @@ class Caller:
             if attempt + 1 < self._patience.attempts:
                 self._sleep(self._patience.wait_s(attempt, asked_s, self._dice.random()))
         tried = f"(after {self._patience.attempts} attempts). {self.advice}"
-        raise NoAnswerError(f"{request.method} {request.path}: {reason} {tried}".rstrip())
+        raise ServerUnreachable(f"{request.method} {request.path}: {reason} {tried}".rstrip())
 
 
-class Line(Caller):
+class ParticipantClient(RetryingClient):
     """The requests of one device, over any transport."""
 
     advice = "Join again later: what was drawn is kept, and sent unchanged"
 
-    def campaign(self, campaign: str) -> CampaignInfo:
+    def campaign(self, campaign: str) -> Announcement:
         """What is announced to everyone."""
-        return self.ask(_get(_path(campaign)), CampaignInfo.from_bytes)
+        return self.ask(_get(_path(campaign)), Announcement.from_bytes)
 
     def policy(self, campaign: str, number: int, read: Callable[[bytes], Policy] = Policy.from_bytes) -> Policy:
         """The policy of a round."""
@@ -110,38 +110,38 @@ class Line(Caller):
 
     def enrol(self, campaign: str, secret: str, invite: str | None) -> Seat:
         """A seat, the same one for the same secret."""
-        body = Enrolment(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
-        request = Request("POST", _path(campaign, "/seats"), {"accept": JSON, "content-type": JSON}, body)
+        body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
+        request = HttpRequest("POST", _path(campaign, "/seats"), {"accept": JSON, "content-type": JSON}, body)
         return self.ask(request, Seat.from_bytes)
 
     def report(self, campaign: str, secret: str, upload: Upload) -> Receipt:
         """Send the one report; as often as it takes, always the same bytes."""
         headers = {"accept": JSON, "content-type": JSON, "authorization": f"Bearer {secret}"}
-        request = Request("PUT", _path(campaign, "/report"), headers, upload.to_bytes())
+        request = HttpRequest("PUT", _path(campaign, "/report"), headers, upload.to_bytes())
         return self.ask(request, Receipt.from_bytes)
 
     def status(self, campaign: str, secret: str) -> ParticipantStatus:
         """How this device stands."""
         headers = {"accept": JSON, "authorization": f"Bearer {secret}"}
-        return self.ask(Request("GET", _path(campaign, "/status"), headers), ParticipantStatus.from_bytes)
+        return self.ask(HttpRequest("GET", _path(campaign, "/status"), headers), ParticipantStatus.from_bytes)
 
 
 def _path(campaign: str, rest: str = "") -> str:
     return f"/v1/campaigns/{quote(campaign, safe='')}{rest}"
 
 
-def _get(path: str, accept: str = JSON) -> Request:
-    return Request("GET", path, {"accept": accept})
+def _get(path: str, accept: str = JSON) -> HttpRequest:
+    return HttpRequest("GET", path, {"accept": accept})
 
 
-def _read(request: Request, reply: Reply, read: Callable[[bytes], Answer]) -> Answer:
+def _read(request: HttpRequest, reply: HttpReply, read: Callable[[bytes], Answer]) -> Answer:
     try:
         return read(reply.body)
     except CrowdveilError as error:
-        raise Refusal(f"{request.method} {request.path}: the answer makes no sense: {error}") from None
+        raise CampaignRefused(f"{request.method} {request.path}: the answer makes no sense: {error}") from None
 
 
-def _busy(reply: Reply) -> str:
+def _busy(reply: HttpReply) -> str:
     """Why to try again; a refusal of the server's own is raised instead."""
     try:
         problem = Problem.from_bytes(reply.body)
@@ -150,10 +150,10 @@ def _busy(reply: Reply) -> str:
     if problem.status != reply.status:
         return f"status {reply.status} with a problem document for {problem.status}"
     if reply.status < 500 and reply.status != 429:
-        raise Declined(problem)
+        raise ServerRefused(problem)
     return f"{problem.title} ({problem.detail})"
 
 
-def _retry_after_s(reply: Reply) -> float:
+def _retry_after_s(reply: HttpReply) -> float:
     text = reply.headers.get("retry-after", "")
     return float(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0.0

@@ -15,14 +15,14 @@ import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.certify import Certificate, certify
-from crowdveil.errors import CrowdveilError, InputError, NotPrivateError, Refusal
+from crowdveil.errors import CampaignRefused, CrowdveilError, InputError, NotPrivateError
 from crowdveil.policy.policy import Policy, check_epsilon, check_null_epsilon, check_targets
 from crowdveil.profile.profile import check_delta
-from crowdveil.wire import CampaignInfo
+from crowdveil.wire import Announcement
 
 
 @dataclass(frozen=True)
-class Caps:
+class PrivacyLimits:
     """What a device accepts at most, or at least; set by its owner, never by a campaign."""
 
     epsilon_per_km: float = log(4)
@@ -33,7 +33,7 @@ class Caps:
     """Smallest distance of neighbouring cells. Finer cells are mistaken units, or a map of houses."""
     gap_km: float = 5.0
     """Largest distance of a cell to its nearest neighbour: a lone cell among gaps hides among nothing."""
-    least_cells: int = 16
+    min_cells: int = 16
     """Fewest cells to be hidden among."""
     null_epsilon: float = inf
     """Largest loss ε₀ about having a frequent place at all. Infinite: a campaign may take NULL in the clear, by which
@@ -49,7 +49,7 @@ class Caps:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class AnnouncedTerms:
     """What a campaign announces to everyone, as far as privacy depends on it; read and checked here."""
 
     area: Area
@@ -59,7 +59,7 @@ class Terms:
     """ε₀; None where NULL is said in the clear."""
 
 
-def check_terms(info: CampaignInfo, caps: Caps) -> Terms:
+def check_terms(info: Announcement, limits: PrivacyLimits) -> AnnouncedTerms:
     """Read what was announced and hold it against the caps; no policy is needed yet, nor any place."""
     try:
         epsilon = check_epsilon(info.epsilon_per_km)
@@ -68,20 +68,20 @@ def check_terms(info: CampaignInfo, caps: Caps) -> Terms:
         check_delta(info.delta)
         null_epsilon = None if info.null_epsilon is None else check_null_epsilon(info.null_epsilon)
     except CrowdveilError as error:
-        raise Refusal(f"the campaign's announcement makes no sense: {error}") from None
-    if epsilon > caps.epsilon_per_km:
-        raise Refusal(
-            f"the campaign announces ε = {epsilon:.6g} per km; this device accepts at most {caps.epsilon_per_km:.6g}"
+        raise CampaignRefused(f"the campaign's announcement makes no sense: {error}") from None
+    if epsilon > limits.epsilon_per_km:
+        raise CampaignRefused(
+            f"the campaign announces ε = {epsilon:.6g} per km; this device accepts at most {limits.epsilon_per_km:.6g}"
         )
-    if (inf if null_epsilon is None else null_epsilon) > caps.null_epsilon:
+    if (inf if null_epsilon is None else null_epsilon) > limits.null_epsilon:
         announced = "takes NULL in the clear" if null_epsilon is None else f"announces ε₀ = {null_epsilon:.6g} for NULL"
-        most = f"at most ε₀ = {caps.null_epsilon:.6g} about having a place at all"
-        raise Refusal(f"the campaign {announced}; this device accepts {most}")
-    _check_area(area, caps)
-    return Terms(area, cells, epsilon, null_epsilon)
+        most = f"at most ε₀ = {limits.null_epsilon:.6g} about having a place at all"
+        raise CampaignRefused(f"the campaign {announced}; this device accepts {most}")
+    _check_area(area, limits)
+    return AnnouncedTerms(area, cells, epsilon, null_epsilon)
 
 
-def check_policy(policy: Policy, policy_hash: str, terms: Terms) -> Certificate:
+def check_policy(policy: Policy, policy_hash: str, terms: AnnouncedTerms) -> Certificate:
     """Hold a policy against what was announced, then certify it, its row for NULL included."""
     if policy.hash != policy_hash:
         raise NotPrivateError(
@@ -98,24 +98,26 @@ def check_policy(policy: Policy, policy_hash: str, terms: Terms) -> Certificate:
     return certificate
 
 
-def _check_area(area: Area, caps: Caps) -> None:
+def _check_area(area: Area, limits: PrivacyLimits) -> None:
     if area.plane is None:
-        raise Refusal(
+        raise CampaignRefused(
             f"an area of kind {area.kind!r} has no latitude and longitude: its distances cannot be checked against "
             "the ground; a Grid, Hexagons or Towers would do"
         )
-    if len(area) < caps.least_cells:
-        raise Refusal(f"the area has {len(area)} cells; this device hides among no fewer than {caps.least_cells}")
-    if area.nearest_neighbour_km < caps.cell_km:
-        raise Refusal(
+    if len(area) < limits.min_cells:
+        raise CampaignRefused(
+            f"the area has {len(area)} cells; this device hides among no fewer than {limits.min_cells}"
+        )
+    if area.nearest_neighbour_km < limits.cell_km:
+        raise CampaignRefused(
             f"neighbouring cells lie {area.nearest_neighbour_km:.3f} km apart; this device accepts no less than "
-            f"{caps.cell_km:g} km (were metres meant as kilometres?)"
+            f"{limits.cell_km:g} km (were metres meant as kilometres?)"
         )
     distance_m, _ = area.tree.query(area.xy_m, k=2)
     lone = int(np.asarray(distance_m)[:, 1].argmax())
     apart_km = float(np.asarray(distance_m)[lone, 1]) / 1000
-    if apart_km > caps.gap_km:
-        raise Refusal(
+    if apart_km > limits.gap_km:
+        raise CampaignRefused(
             f"cell {lone} lies {apart_km:.3g} km from its nearest neighbour; this device accepts at most "
-            f"{caps.gap_km:g} km, because a lone cell names its visitors"
+            f"{limits.gap_km:g} km, because a lone cell names its visitors"
         )

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from threading import Event, Lock
 from time import monotonic
 
-from crowdveil.wire import CampaignInfo
+from crowdveil.wire import Announcement
 
 LOOK_S = 0.1
 """How often those who wait for the next round look whether it is open, all of them together."""
 
 
-class Door:
+class RoundWaiter:
     """Which round is worth asking for; looks at most every `LOOK_S`, whoever waits."""
 
-    def __init__(self, announced: Callable[[], CampaignInfo], stop: Event) -> None:
+    def __init__(self, announced: Callable[[], Announcement], stop: Event) -> None:
         self._announced = announced
         self._stop = stop
         self._lock = Lock()

@@ -3,10 +3,10 @@ are the same to it.
 
     class InProcess:
         def __init__(self, server): self.server = server
-        def send(self, request): return Reply(*self.server.answer(request.method, request.path, request.body))
+        def send(self, request): return HttpReply(*self.server.answer(request.method, request.path, request.body))
 
-A transport answers with whatever status came, or raises `NoAnswerError`; it never repeats a request by itself, because
-only the device knows what may be sent twice.
+A transport answers with whatever status came, or raises `ServerUnreachable`; it never repeats a request by itself,
+because only the device knows what may be sent twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from crowdveil.errors import InputError, NoAnswerError
+from crowdveil.errors import InputError, ServerUnreachable
 
 TIMEOUT_S = 20.0
 MAX_REPLY_BYTES = 1 << 26
@@ -29,7 +29,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
-class Request:
+class HttpRequest:
     """What leaves the device, all of it."""
 
     method: str
@@ -39,7 +39,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Reply:
+class HttpReply:
     """What came back; header names are in lower case."""
 
     status: int
@@ -50,7 +50,7 @@ class Reply:
 class Transport(Protocol):
     """Carries one request and brings its reply."""
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: HttpRequest) -> HttpReply:
         """Send once; raise NoAnswerError when no reply came."""
         ...
 
@@ -69,7 +69,7 @@ class HttpTransport:
             headers=headers, timeout=timeout_s, follow_redirects=False, trust_env=False, proxy=proxy
         )
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: HttpRequest) -> HttpReply:
         """Send once, and read at most `MAX_REPLY_BYTES`."""
         try:
             with self._client.stream(
@@ -79,10 +79,10 @@ class HttpTransport:
                 for chunk in answer.iter_raw():
                     body += chunk
                     if len(body) > MAX_REPLY_BYTES:
-                        raise NoAnswerError(f"{request.path}: the reply is longer than {MAX_REPLY_BYTES:,} bytes")
-                return Reply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, bytes(body))
+                        raise ServerUnreachable(f"{request.path}: the reply is longer than {MAX_REPLY_BYTES:,} bytes")
+                return HttpReply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, bytes(body))
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            raise NoAnswerError(f"{self.url}: no answer ({type(error).__name__}: {error})") from None
+            raise ServerUnreachable(f"{self.url}: no answer ({type(error).__name__}: {error})") from None
         finally:
             self._client.cookies.clear()
 

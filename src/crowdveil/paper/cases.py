@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from crowdveil.paper.cities import Source, open_world
+from crowdveil.paper.cities import CitySource, open_city
 from crowdveil.paper.uploads import simulate_uploads
 from crowdveil.profile.place import Rule
 from crowdveil.simulate.simulation import PLACES_STREAM, Crowd, Method, covered, simulate
@@ -80,10 +80,10 @@ def joined(results: Sequence[Result]) -> Result:
     )
 
 
-def run_case(source: Source, case: Case) -> Result:
+def run_case(source: CitySource, case: Case) -> Result:
     """Simulate every seed of a case."""
-    world = open_world(source, case.offset)
-    share = world.coverage(case.targets)
+    dataset = open_city(source, case.offset)
+    share = dataset.coverage(case.targets)
     coverage: list[float] = []
     selected: list[float] = []
     divergence: list[float] = []
@@ -91,13 +91,13 @@ def run_case(source: Source, case: Case) -> Result:
     for seed in range(*case.seeds):
         generator = np.random.default_rng([seed, PLACES_STREAM])
         if case.uploads == 1:
-            places = world.places(case.profile, case.rule, case.delta, case.targets, generator)
-            crowd = Crowd(world.area, case.targets, places, case.epsilon_per_km, rounds=case.rounds)
+            places = dataset.places(case.profile, case.rule, case.delta, case.targets, generator)
+            crowd = Crowd(dataset.area, case.targets, places, case.epsilon_per_km, rounds=case.rounds)
             outcome = simulate(crowd, case.method, seed)
         else:
-            profile = world.profiles[case.profile]
+            profile = dataset.profiles[case.profile]
             outcome = simulate_uploads(
-                world.area,
+                dataset.area,
                 profile,
                 generator,
                 seed,

@@ -25,7 +25,7 @@ from crowdveil.profile import (
     choose_half_life,
     count_visits,
 )
-from crowdveil.simulate.dataset import World
+from crowdveil.simulate.dataset import Dataset
 from crowdveil.traces import (
     Visits,
     read_cabspotting,
@@ -44,7 +44,7 @@ CITY_SEED, CITY_USERS, CITY_TOWERS, CITY_CALLS_PER_WEEK = 2018, 5378, 250, 40.0
 
 
 @dataclass(frozen=True)
-class Source:
+class CitySource:
     """Where a study's traces are; a plain value, so that it can be handed to another process."""
 
     name: str
@@ -58,7 +58,7 @@ def offsets(name: str) -> int:
 
 
 @lru_cache(maxsize=8)
-def open_world(source: Source, offset: int = 0) -> World:
+def open_city(source: CitySource, offset: int = 0) -> Dataset:
     """Read, cut and profile; kept for the process's lifetime, since every case of a study asks for it."""
     if source.name not in _RECIPES:
         raise InputError("study", source.name, f"should be one of {', '.join(_RECIPES)}")
@@ -66,7 +66,7 @@ def open_world(source: Source, offset: int = 0) -> World:
 
 
 @lru_cache(maxsize=1)
-def _visits(source: Source) -> Visits:
+def _visits(source: CitySource) -> Visits:
     if source.name == "tower-city" and source.data is None:
         return synthetic_visits(
             np.random.default_rng(CITY_SEED), users=CITY_USERS, weeks=2, visits_per_week=CITY_CALLS_PER_WEEK
@@ -95,28 +95,28 @@ def _squares(south: float, west: float, north: float, east: float, visits: Visit
     return shifted.subset(inside)
 
 
-def _world(source: Source, title: str, area: Area, visits: Visits, periods: Periods, train: int) -> World:
+def _dataset(source: CitySource, title: str, area: Area, visits: Visits, periods: Periods, train: int) -> Dataset:
     counts = count_visits(visits, area, periods)
     split = periods.split(train, len(periods) - train)
     chosen = choose_half_life(counts, split.train, validation=VALIDATION[source.name], delta=0.7)
     kept = int(counts.visits.sum())
-    return World(source.name, title, area, counts, split, chosen, len(visits), len(visits) - kept)
+    return Dataset(source.name, title, area, counts, split, chosen, len(visits), len(visits) - kept)
 
 
-def _new_york(source: Source, offset: int) -> World:
+def _new_york(source: CitySource, offset: int) -> Dataset:
     visits = _visits(source)
     area = _squares(40.65, -74.03, 40.82, -73.90, visits, offset)
-    return _world(source, "New York, Foursquare check-ins", area, visits, Periods(date(2012, 4, 3), 45), 40)
+    return _dataset(source, "New York, Foursquare check-ins", area, visits, Periods(date(2012, 4, 3), 45), 40)
 
 
-def _san_francisco(source: Source, offset: int) -> World:
+def _san_francisco(source: CitySource, offset: int) -> Dataset:
     visits = _visits(source)
     area = _squares(37.70, -122.52, 37.82, -122.36, visits, offset)
     periods = Periods(date(2008, 5, 19), 17, days=1, weekdays_only=True)
-    return _world(source, "San Francisco, taxi cabs", area, visits, periods, 13)
+    return _dataset(source, "San Francisco, taxi cabs", area, visits, periods, 13)
 
 
-def _tower_city(source: Source, offset: int) -> World:  # noqa: ARG001
+def _tower_city(source: CitySource, offset: int) -> Dataset:  # noqa: ARG001
     visits = _visits(source)
     if source.towers is not None:
         positions = np.array(list(read_towers(source.towers).values()))
@@ -128,10 +128,10 @@ def _tower_city(source: Source, offset: int) -> World:  # noqa: ARG001
     first = date.fromordinal(date(1970, 1, 1).toordinal() + int(visits.local_s.min()) // 86_400)
     while first.weekday() >= 5:
         first = date.fromordinal(first.toordinal() + 1)
-    return _world(source, title, area, visits, Periods(first, 10, days=1, weekdays_only=True), 9)
+    return _dataset(source, title, area, visits, Periods(first, 10, days=1, weekdays_only=True), 9)
 
 
-_RECIPES: dict[str, Callable[[Source, int], World]] = {
+_RECIPES: dict[str, Callable[[CitySource, int], Dataset]] = {
     "new-york": _new_york,
     "san-francisco": _san_francisco,
     "tower-city": _tower_city,

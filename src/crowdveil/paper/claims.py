@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from math import exp, isclose, log
 
 from crowdveil.plots.charts import METHODS
-from crowdveil.plots.report import Claim, Verdict
+from crowdveil.plots.report import StudyClaim, Verdict
 from crowdveil.simulate.records import Record
 
 REFERENCE = {"none": 0.32, "algorithm-1": 0.215, "laplace": 0.17}
@@ -20,9 +20,9 @@ UNPROTECTED = 0.329
 NEAR_NONE = 0.05
 
 
-def claims_of(study: str, records: Sequence[Record]) -> list[Claim]:
+def claims_of(study: str, records: Sequence[Record]) -> list[StudyClaim]:
     """Every claim that the records can decide."""
-    made: list[Claim] = []
+    made: list[StudyClaim] = []
     if study == "new-york":
         made += _two_targets(records)
         made += _beyond(records)
@@ -33,7 +33,7 @@ def claims_of(study: str, records: Sequence[Record]) -> list[Claim]:
     return made
 
 
-def _two_targets(records: Sequence[Record]) -> list[Claim]:
+def _two_targets(records: Sequence[Record]) -> list[StudyClaim]:
     made = []
     for method, reference in REFERENCE.items():
         record = _one(records, "two-targets", method=method, profile="poisson", label="dense target")
@@ -42,17 +42,17 @@ def _two_targets(records: Sequence[Record]) -> list[Claim]:
             f"Dense target, the paper's profile, {_name(method)}: {_percent(record)}, within "
             f"{100 * NEAR:.0f} points of the first measurement, {reference:.1%}."
         )
-        made.append(Claim(text, _verdict(near)))
+        made.append(StudyClaim(text, _verdict(near)))
     return made
 
 
-def _beyond(records: Sequence[Record]) -> list[Claim]:
+def _beyond(records: Sequence[Record]) -> list[StudyClaim]:
     dense = _one(records, "two-targets", method="crowdveil", label="dense target")
     text = (
         f"At ε = ln 4 per km, π unknown, our selection covers the dense target with {_percent(dense)}: the whole "
         f"interval lies above {UNPROTECTED:.1%}, the paper's coverage without any protection (its profile, its grid)."
     )
-    made = [Claim(text, _verdict(dense.ci_low > UNPROTECTED))]
+    made = [StudyClaim(text, _verdict(dense.ci_low > UNPROTECTED))]
     mean = {
         (record.method, record.profile): record
         for record in records
@@ -60,7 +60,7 @@ def _beyond(records: Sequence[Record]) -> list[Claim]:
     }
     ours, printed = mean["crowdveil", "recency"], mean["algorithm-2", "poisson"]
     made.append(
-        Claim(
+        StudyClaim(
             f"Mean of the twenty densest targets over the positions of the grid: ours {_percent(ours)}, Algorithm 2 as "
             f"printed {_percent(printed)}: {ours.value / printed.value:.2f} times; asked were 1.6.",
             _verdict(ours.value >= 1.6 * printed.value),
@@ -69,7 +69,7 @@ def _beyond(records: Sequence[Record]) -> list[Claim]:
     for method in ("laplace", "laplace-posterior"):
         peer = mean[method, "recency"]
         made.append(
-            Claim(
+            StudyClaim(
                 f"The same mean against {_name(method)} under the same profile and rule, {_percent(peer)}: "
                 f"{ours.value / peer.value:.2f} times; asked were 1.2.",
                 _verdict(ours.value >= 1.2 * peer.value),
@@ -79,7 +79,7 @@ def _beyond(records: Sequence[Record]) -> list[Claim]:
     return made
 
 
-def _single_targets(records: Sequence[Record]) -> Claim:
+def _single_targets(records: Sequence[Record]) -> StudyClaim:
     single = [record for record in records if record.figure == "densest" and record.offset is not None]
     at = {(r.method, r.profile, r.extra["rank"], r.offset): r.value for r in single}
     ours = {key[2:]: value for key, value in at.items() if key[:2] == ("crowdveil", "recency")}
@@ -88,10 +88,10 @@ def _single_targets(records: Sequence[Record]) -> Claim:
         for peer in (("algorithm-2", "poisson"), ("laplace", "recency"), ("laplace-posterior", "recency"))
     }
     told = ", ".join(f"above {_name(method)} in {won}" for (method, _), won in wins.items())
-    return Claim(f"Of {len(ours)} single targets and positions, ours is {told}; every one is listed.", "note")
+    return StudyClaim(f"Of {len(ours)} single targets and positions, ours is {told}; every one is listed.", "note")
 
 
-def _orders(records: Sequence[Record]) -> list[Claim]:
+def _orders(records: Sequence[Record]) -> list[StudyClaim]:
     """The paper's order in its figures: its method above Laplace, everywhere."""
     made = []
     settings: dict[str, Callable[[Record], str]] = {
@@ -108,13 +108,13 @@ def _orders(records: Sequence[Record]) -> list[Claim]:
             lost = [name for name, record in ours.items() if record.value <= peer[name].value]
             pairs = ", ".join(f"{n} {r.value:.1%} against {peer[n].value:.1%}" for n, r in ours.items())
             text = f"{_name(method)} lies above planar Laplace (nearest first) throughout figure {figure}: {pairs}."
-            made.append(Claim(text + (f" Not at {', '.join(lost)}." if lost else ""), _verdict(not lost)))
+            made.append(StudyClaim(text + (f" Not at {', '.join(lost)}." if lost else ""), _verdict(not lost)))
     made += _gap_at_small_epsilon(records)
     made += _near_none(records)
     return made
 
 
-def _gap_at_small_epsilon(records: Sequence[Record]) -> list[Claim]:
+def _gap_at_small_epsilon(records: Sequence[Record]) -> list[StudyClaim]:
     value = {
         (r.method, round(exp(r.epsilon_per_km or 0))): r.value
         for r in records
@@ -128,10 +128,10 @@ def _gap_at_small_epsilon(records: Sequence[Record]) -> list[Claim]:
         + ", ".join(f"{r:.2f} at ln {base}" for base, r in ratio.items())
         + "."
     )
-    return [Claim(text, _verdict(ratio[2] > ratio[8]))]
+    return [StudyClaim(text, _verdict(ratio[2] > ratio[8]))]
 
 
-def _near_none(records: Sequence[Record]) -> list[Claim]:
+def _near_none(records: Sequence[Record]) -> list[StudyClaim]:
     made = []
     for method, profile in (("algorithm-2", "poisson"), ("crowdveil", "recency")):
         found = [r for r in records if r.figure == "many-targets" and r.profile == profile and r.targets == 8]
@@ -141,11 +141,11 @@ def _near_none(records: Sequence[Record]) -> list[Claim]:
                 f"At eight targets {_name(method)} ({value[method]:.1%}) comes within {100 * NEAR_NONE:.0f} points of "
                 f"no obfuscation ({value['none']:.1%})."
             )
-            made.append(Claim(text, _verdict(value["none"] - value[method] <= NEAR_NONE)))
+            made.append(StudyClaim(text, _verdict(value["none"] - value[method] <= NEAR_NONE)))
     return made
 
 
-def _divergences(records: Sequence[Record]) -> list[Claim]:
+def _divergences(records: Sequence[Record]) -> list[StudyClaim]:
     value = {(r.label, r.method, r.k): r.value for r in records if r.figure == "divergences" and r.k}
     made = []
     for label in sorted({key[0] for key in value}):
@@ -155,7 +155,7 @@ def _divergences(records: Sequence[Record]) -> list[Claim]:
             f"k = {k}: {value[label, 'crowdveil', k]:.2f} against {value[label, 'algorithm-2', k]:.2f}" for k in rounds
         )
         made.append(
-            Claim(
+            StudyClaim(
                 f"Our estimate of π is nearer to the truth than the paper's at every k ({label}): {told} nats.",
                 _verdict(not worse),
             )
@@ -163,7 +163,7 @@ def _divergences(records: Sequence[Record]) -> list[Claim]:
     return made
 
 
-def _attackers(records: Sequence[Record]) -> list[Claim]:
+def _attackers(records: Sequence[Record]) -> list[StudyClaim]:
     found = [r for r in records if r.figure == "attackers" and r.method not in ("bound", "no report")]
     if not found:
         return []
@@ -176,10 +176,10 @@ def _attackers(records: Sequence[Record]) -> list[Claim]:
         f"{blind.value:.1%}, bound {ours.extra['bound']:.1%}); nearest to its bound came {_name(worst.method)} with "
         f"{worst.value:.1%} of {worst.extra['bound']:.1%}."
     )
-    return [Claim(text, _verdict(all(r.ci_high <= r.extra["bound"] for r in found)))]
+    return [StudyClaim(text, _verdict(all(r.ci_high <= r.extra["bound"] for r in found)))]
 
 
-def _uploads(records: Sequence[Record]) -> list[Claim]:
+def _uploads(records: Sequence[Record]) -> list[StudyClaim]:
     found = [r for r in records if r.figure == "several-uploads" and r.profile == "recency"]
     made = []
     for label in sorted({r.label for r in found}):
@@ -187,7 +187,7 @@ def _uploads(records: Sequence[Record]) -> list[Claim]:
         told = ", ".join(f"{m}: {_percent(r)}" for m, r in sorted(value.items()))
         best = max(value, key=lambda m: value[m].value)
         text = f"Several places per user, the budget split ({label}): {told}. Best is {best}."
-        made.append(Claim(text, "note"))
+        made.append(StudyClaim(text, "note"))
     return made
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.paper.cases import Case, Result, joined, run_case
-from crowdveil.paper.cities import Source
+from crowdveil.paper.cities import CitySource
 
 CODE = 1
 """Raised when the same case would give another result."""
@@ -31,7 +31,7 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run_cases(
-    source: Source,
+    source: CitySource,
     cases: Sequence[Case],
     folder: Path,
     progress: Progress | None = None,
@@ -67,7 +67,7 @@ def _parts(case: Case) -> list[Case]:
     return [replace(case, seeds=(seed, min(seed + SEEDS_AT_ONCE, end))) for seed in range(first, end, SEEDS_AT_ONCE)]
 
 
-def digest_of(source: Source) -> str:
+def digest_of(source: CitySource) -> str:
     """SHA-256 of the traces' bytes, and of the towers'; a synthetic city is known by its name."""
     digest = hashlib.sha256(source.name.encode())
     for path in (source.data, source.towers):
@@ -108,7 +108,7 @@ def _is_cut_off(path: Path) -> bool:
     return bool(text) and not text.endswith(b"\n")
 
 
-def _run(source: Source, todo: Sequence[tuple[str, Case]], workers: int) -> Iterator[tuple[str, Case, Result]]:
+def _run(source: CitySource, todo: Sequence[tuple[str, Case]], workers: int) -> Iterator[tuple[str, Case, Result]]:
     if len(todo) <= 1 or workers == 1:
         for key, case in todo:
             yield key, case, run_case(source, case)

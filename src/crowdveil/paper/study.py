@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.paper.cities import OFFSETS_M, Source, offsets, open_world
+from crowdveil.paper.cities import OFFSETS_M, CitySource, offsets, open_city
 from crowdveil.paper.claims import claims_of
-from crowdveil.paper.figures import FULL, OF_STUDY, QUICK, Look, Measured, Simulated
+from crowdveil.paper.figures import FULL, OF_STUDY, QUICK, FigureSpec, Measured, Simulated
 from crowdveil.paper.runner import Progress, run_cases
 from crowdveil.plots.charts import draw, map_of_cells, save
 from crowdveil.plots.figure_spec import PAPER
-from crowdveil.plots.report import Claim, FigurePart, MapPart, Report, write_report
+from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, write_report
 from crowdveil.profile.place import NULL
-from crowdveil.simulate.dataset import World
+from crowdveil.simulate.dataset import Dataset
 from crowdveil.simulate.records import Record, write_records
 
 EVERYWHERE = (
@@ -60,14 +60,14 @@ class Study:
     """What a finished study found, and where it is."""
 
     records: list[Record]
-    claims: list[Claim]
+    claims: list[StudyClaim]
     folder: Path
     policies: int
     """Certified policies that symbols were drawn from."""
 
 
 def run_study(
-    source: Source,
+    source: CitySource,
     folder: Path,
     *,
     quick: bool = False,
@@ -79,7 +79,7 @@ def run_study(
     effort = QUICK if quick else FULL
     figures = OF_STUDY[source.name]
     folder.mkdir(parents=True, exist_ok=True)
-    world = open_world(source)
+    dataset = open_city(source)
     simulated = [figure for figure in figures if isinstance(figure, Simulated)]
     cases = [figure.cases(source, effort) for figure in simulated]
     step(f"simulating {sum(map(len, cases)):,} cases")
@@ -88,47 +88,47 @@ def run_study(
     found = iter(results)
     made: dict[str, list[Record]] = {}
     for figure, some in zip(simulated, cases, strict=True):
-        made[figure.look.name] = figure.records(source, list(zip(some, islice(found, len(some)), strict=True)))
+        made[figure.spec.name] = figure.records(source, list(zip(some, islice(found, len(some)), strict=True)))
     for other in figures:
         if isinstance(other, Measured):
-            step(f"measuring {other.look.name}")
-            made[other.look.name] = other.records(source, effort)
-    records = [record for figure in figures for record in made[figure.look.name]]
+            step(f"measuring {other.spec.name}")
+            made[other.spec.name] = other.records(source, effort)
+    records = [record for figure in figures for record in made[figure.spec.name]]
     claims = claims_of(source.name, records)
     step("drawing")
-    _write(folder, source, world, [figure.look for figure in figures], made, claims, policies, quick)
+    _write(folder, source, dataset, [figure.spec for figure in figures], made, claims, policies, quick)
     return Study(records, claims, folder, policies)
 
 
 def _write(
     folder: Path,
-    source: Source,
-    world: World,
-    looks: list[Look],
+    source: CitySource,
+    dataset: Dataset,
+    looks: list[FigureSpec],
     made: dict[str, list[Record]],
-    claims: list[Claim],
+    claims: list[StudyClaim],
     policies: int,
     quick: bool,
 ) -> None:
     (folder / "results.json").write_text(
-        write_records([record for look in looks for record in made[look.name]]), encoding="utf-8"
+        write_records([record for spec in looks for record in made[spec.name]]), encoding="utf-8"
     )
     parts = []
-    for look in looks:
-        picture = save(draw(look, made[look.name]), folder, look.name)
-        parts.append(FigurePart(look, made[look.name], picture))
-    places = world.places(*PAPER, 0.7, (0,), np.random.default_rng(0))
-    reported = np.bincount(places[places != NULL], minlength=len(world.area)) / max(1, int((places != NULL).sum()))
-    target = (int(world.densest[0]),)
+    for spec in looks:
+        picture = save(draw(spec, made[spec.name]), folder, spec.name)
+        parts.append(FigurePart(spec, made[spec.name], picture))
+    places = dataset.places(*PAPER, 0.7, (0,), np.random.default_rng(0))
+    reported = np.bincount(places[places != NULL], minlength=len(dataset.area)) / max(1, int((places != NULL).sum()))
+    target = (int(dataset.densest[0]),)
     title = "Where people report from, and the dense target"
-    drawn = map_of_cells(world.area, reported, target, title, "share", percent=True)
+    drawn = map_of_cells(dataset.area, reported, target, title, "share", percent=True)
     maps = [MapPart(title, save(drawn, folder, "map"))]
     data = " --data FILE" * (source.data is not None)
     command = f"crowdveil study {source.name}{data} --out FOLDER{' --quick' * quick}"
-    report = Report(
-        title=f"{world.title}: the paper's experiments, and ours",
+    report = HtmlReport(
+        title=f"{dataset.title}: the paper's experiments, and ours",
         summary=claims,
-        facts=_facts(source, world, policies, quick),
+        facts=_facts(source, dataset, policies, quick),
         figures=parts,
         maps=maps,
         differences=[*EVERYWHERE, *HERE[source.name]],
@@ -137,20 +137,20 @@ def _write(
     write_report(folder / "report.html", report)
 
 
-def _facts(source: Source, world: World, policies: int, quick: bool) -> dict[str, str]:
-    periods = world.counts.periods
+def _facts(source: CitySource, dataset: Dataset, policies: int, quick: bool) -> dict[str, str]:
+    periods = dataset.counts.periods
     scores = ", ".join(
-        f"{score.half_life_periods:g}: {score.visit_rate:.1%}" for score in world.half_life.scores if score.visit_rate
+        f"{score.half_life_periods:g}: {score.visit_rate:.1%}" for score in dataset.half_life.scores if score.visit_rate
     )
     return {
         "study": f"{source.name}, {'quick: few seeds, wide intervals' if quick else 'in full'}",
-        "visits": f"{world.visits_read:,} read, {world.visits_dropped:,} outside the area or the periods",
-        "users": f"{world.counts.users:,}",
-        "cells": f"{len(world.area):,} with any visit (plain position of the grid)",
+        "visits": f"{dataset.visits_read:,} read, {dataset.visits_dropped:,} outside the area or the periods",
+        "users": f"{dataset.counts.users:,}",
+        "cells": f"{len(dataset.area):,} with any visit (plain position of the grid)",
         "positions of the grid": ", ".join(f"{e} m east {n} m north" for e, n in OFFSETS_M[: offsets(source.name)]),
-        "periods": f"{len(world.split.train)} to learn from, {len(world.split.test)} to test on, of {periods.days} "
+        "periods": f"{len(dataset.split.train)} to learn from, {len(dataset.split.test)} to test on, of {periods.days} "
         f"day{'s' * (periods.days > 1)}{', weekdays only' * periods.weekdays_only}, from {periods.start.isoformat()}",
-        "half-life": f"{world.half_life.half_life_periods:g} periods, chosen on training periods alone "
+        "half-life": f"{dataset.half_life.half_life_periods:g} periods, chosen on training periods alone "
         f"(visit rate of frequent places by half-life: {scores})",
         "policies": f"{policies:,} certified by the exact checker; every symbol was drawn from one of them",
         "versions": f"crowdveil {version('crowdveil')}, numpy {np.__version__}, Python {sys.version.split()[0]}",

@@ -17,7 +17,7 @@ from crowdveil.campaign.selection import lottery_number
 from crowdveil.prior import target_chances
 from crowdveil.profile import Profile
 from crowdveil.profile.place import NULL, Rule, choose_places
-from crowdveil.simulate.simulation import Outcome, play, wanted_of
+from crowdveil.simulate.simulation import SimulatedCampaign, play, wanted_of
 
 
 def several_places(
@@ -46,7 +46,7 @@ def simulate_uploads(
     epsilon_per_km: float,
     rounds: int,
     uploads: int,
-) -> Outcome:
+) -> SimulatedCampaign:
     """Run our campaign where every user may report several places; all of a user's reports fall into one round."""
     m = uploads
     places = several_places(profile, delta, rule, targets, m, generator)
@@ -71,4 +71,4 @@ def simulate_uploads(
     np.multiply.at(missed, reports.participant // m, 1 - chance)
     best_first = sorted(users.tolist(), key=lambda user: (round(float(missed[user]), 6), lottery_number(seed, user)))
     selected = np.array(best_first[:wanted], dtype=np.int64)
-    return Outcome(selected, wanted, reports=len(users), policies=len(state.closed))
+    return SimulatedCampaign(selected, wanted, reports=len(users), policies=len(state.closed))

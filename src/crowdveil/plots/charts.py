@@ -30,15 +30,15 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import as_floats
 from crowdveil.errors import InputError
-from crowdveil.plots.figure_spec import OURS, Look
+from crowdveil.plots.figure_spec import OURS, FigureSpec
 from crowdveil.plots.maps import INK, METADATA, QUIET, STYLE, log_ticks, map_figure
 from crowdveil.simulate.records import LEVEL, Record
 
 DOTS_PER_INCH = 150
-MOST_COLUMNS = 3
-MOST_INCHES = 12.0
+MAX_COLUMNS = 3
+MAX_INCHES = 12.0
 """Of a figure's width; what would be wider gets fewer columns."""
-LEAST_INCHES = 6.0
+MIN_INCHES = 6.0
 MARGIN, GAP, NAME_INCHES, AXIS_INCHES, HEAD_INCHES = 0.2, 0.3, 0.22, 0.56, 0.3
 """Around the figure; between panels; for an axis's name; for its numbers too; for a panel's title."""
 TICK_SIZE = 9.5
@@ -53,7 +53,7 @@ Pair: TypeAlias = tuple[str, str]
 Slot = TypeVar("Slot", bound=Hashable)
 
 
-class Ink(NamedTuple):
+class MethodStyle(NamedTuple):
     """How a method is drawn in every figure, and what people call it."""
 
     name: str
@@ -62,14 +62,14 @@ class Ink(NamedTuple):
 
 
 METHODS = {
-    "none": Ink("no obfuscation", "#4a4f55", "p"),
-    "crowdveil-known": Ink("crowdveil, π known", "#56b4e9", "s"),
-    "crowdveil": Ink("crowdveil (ours)", "#0067a5", "o"),
-    "algorithm-1": Ink("Algorithm 1, π known", "#e69f00", "v"),
-    "algorithm-2": Ink("Algorithm 2 as printed", "#d55e00", "^"),
-    "laplace-posterior": Ink("planar Laplace, by posterior", "#00875f", ">"),
-    "laplace": Ink("planar Laplace, nearest first", "#6cc3a4", "<"),
-    "random": Ink("random users", "#b3bac1", "X"),
+    "none": MethodStyle("no obfuscation", "#4a4f55", "p"),
+    "crowdveil-known": MethodStyle("crowdveil, π known", "#56b4e9", "s"),
+    "crowdveil": MethodStyle("crowdveil (ours)", "#0067a5", "o"),
+    "algorithm-1": MethodStyle("Algorithm 1, π known", "#e69f00", "v"),
+    "algorithm-2": MethodStyle("Algorithm 2 as printed", "#d55e00", "^"),
+    "laplace-posterior": MethodStyle("planar Laplace, by posterior", "#00875f", ">"),
+    "laplace": MethodStyle("planar Laplace, nearest first", "#6cc3a4", "<"),
+    "random": MethodStyle("random users", "#b3bac1", "X"),
 }
 """From the ceiling to the floor, as legends and bars are ordered. Hues of Okabe and Ito, told apart by all eyes."""
 SPARE = ("#cc79a7", "#882255", "#999933", "#332288", "#aa4499", "#661100")
@@ -86,12 +86,12 @@ class Picture:
     png: bytes
 
 
-def draw(look: Look, records: Sequence[Record]) -> Figure:
+def draw(spec: FigureSpec, records: Sequence[Record]) -> Figure:
     """The figure of these records; refuses two that would stand at the same spot."""
     if not records:
         raise InputError("records", 0, "a figure needs at least one")
     with matplotlib.style.context(["default", _STYLE]):
-        return _CHARTS[look.chart](look, records)
+        return _CHARTS[spec.chart](spec, records)
 
 
 def map_of_cells(
@@ -162,8 +162,8 @@ def _on_axis(value: float, *, percent: bool) -> str:
     return f"{100 * value:.6g} %" if percent else f"{value:,.6g}"
 
 
-def _x_word(look: Look, x: Any) -> str:
-    if look.x == "epsilon_per_km":
+def _x_word(spec: FigureSpec, x: Any) -> str:
+    if spec.x == "epsilon_per_km":
         return epsilon_name(x)
     return f"{x:g}" if isinstance(x, int | float) else str(x)
 
@@ -179,13 +179,13 @@ def _pair(record: Record) -> Pair:
     return record.profile, record.rule
 
 
-def _x(look: Look, record: Record) -> Any:
-    if look.x in record.extra:
-        return record.extra[look.x]
+def _x(spec: FigureSpec, record: Record) -> Any:
+    if spec.x in record.extra:
+        return record.extra[spec.x]
     try:
-        return getattr(record, look.x)
+        return getattr(record, spec.x)
     except AttributeError:
-        raise InputError("x", look.x, "should be a field of the records or a key of their extra") from None
+        raise InputError("x", spec.x, "should be a field of the records or a key of their extra") from None
 
 
 def _rank(method: str) -> int:
@@ -287,9 +287,9 @@ def _tinted(colour: str, share: float) -> str:
 class _Sheet:
     """A figure in the making: measures texts, then lays out title, legend and panels from the top."""
 
-    def __init__(self, look: Look) -> None:
-        self.look = look
-        self.figure = Figure(figsize=(LEAST_INCHES, LEAST_INCHES), facecolor="white")
+    def __init__(self, spec: FigureSpec) -> None:
+        self.spec = spec
+        self.figure = Figure(figsize=(MIN_INCHES, MIN_INCHES), facecolor="white")
         self.renderer: Any = cast(Any, FigureCanvasAgg(self.figure)).get_renderer()
 
     def width_of(self, text: str, size: float, weight: str = "normal") -> float:
@@ -326,12 +326,12 @@ class _Sheet:
         left = MARGIN + NAME_INCHES + beside
         step = max(size[0] for size in sizes) + (beside + GAP if gap is None else gap)
         wide = max(size[0] for size in sizes)
-        width = max(LEAST_INCHES, left + wide + (columns - 1) * step + right)
-        title = self.wrapped(self.look.title, 12.5, "bold", width - 2 * MARGIN)
+        width = max(MIN_INCHES, left + wide + (columns - 1) * step + right)
+        title = self.wrapped(self.spec.title, 12.5, "bold", width - 2 * MARGIN)
         heads = [self.wrapped(text, 10, "bold", wide) if text else [] for text in titles]
         head = max(map(len, heads)) * 0.18 + (HEAD_INCHES - 0.18)
         legend, legend_inches = self._legend(keys, width - 2 * MARGIN) if keys else (None, 0.0)
-        top = MARGIN + 0.23 * len(title) + (0.22 if self.look.paper else 0.0)
+        top = MARGIN + 0.23 * len(title) + (0.22 if self.spec.paper else 0.0)
         rows = [range(start, min(start + columns, len(sizes))) for start in range(0, len(sizes), columns)]
         row_inches = [max(sizes[n][1] for n in row) + head + below for row in rows]
         height = top + 0.06 + legend_inches + sum(row_inches) + MARGIN / 2
@@ -342,8 +342,8 @@ class _Sheet:
 
         for number, line in enumerate(title):
             figure.text(*at(MARGIN, MARGIN + 0.23 * number), line, size=12.5, weight="bold", va="top")
-        if self.look.paper:
-            note = f"In the paper: {self.look.paper}"
+        if self.spec.paper:
+            note = f"In the paper: {self.spec.paper}"
             figure.text(*at(MARGIN, MARGIN + 0.23 * len(title) + 0.03), note, size=9, color=QUIET, va="top")
         if legend is not None:
             legend.set_bbox_to_anchor(at(MARGIN, top + 0.06), transform=figure.transFigure)
@@ -380,8 +380,8 @@ class _Sheet:
 
     def columns(self, panels: int, inches: float, gap: float) -> int:
         """How many panels of a width stand side by side: rows are filled evenly."""
-        fitting = int((MOST_INCHES - 2 * MARGIN - NAME_INCHES + GAP) // (inches + gap))
-        most = max(1, min(MOST_COLUMNS, fitting))
+        fitting = int((MAX_INCHES - 2 * MARGIN - NAME_INCHES + GAP) // (inches + gap))
+        most = max(1, min(MAX_COLUMNS, fitting))
         return ceil(panels / ceil(panels / most))
 
 
@@ -413,10 +413,10 @@ def _interval(record: Record) -> list[list[float]]:
     return [[max(0.0, record.value - record.ci_low)], [max(0.0, record.ci_high - record.value)]]
 
 
-def _limits(look: Look, records: Sequence[Record], *, headroom: float, from_zero: bool) -> tuple[float, float]:
+def _limits(spec: FigureSpec, records: Sequence[Record], *, headroom: float, from_zero: bool) -> tuple[float, float]:
     """Ends of a value axis that shows every value and interval, with so much of its length free at the top."""
     ends = [end for r in records for end in (r.value, r.ci_low, r.ci_high, r.paper) if end is not None]
-    if look.log:
+    if spec.log:
         positive = [end for end in ends if end > 0] or [1.0]
         low, high = log10(min(positive)), log10(max(positive))
         length = max(high - low, 0.3) / (1 - headroom - 0.06)
@@ -428,86 +428,86 @@ def _limits(look: Look, records: Sequence[Record], *, headroom: float, from_zero
     return (0.0, length) if from_zero else (low - 0.06 * length, low + 0.94 * length)
 
 
-def _value_axis(look: Look, axis: Any, limits: tuple[float, float], inches: float) -> None:
+def _value_axis(spec: FigureSpec, axis: Any, limits: tuple[float, float], inches: float) -> None:
     """Scale, ticks and light lines of the axis that values stand on."""
     name = axis.axis_name
-    if look.log:
+    if spec.log:
         axis.axes.set(**{f"{name}scale": "log"})
         axis.set_minor_locator(NullLocator())
-    axis.set_ticks(**_ticks(look, limits, inches))
+    axis.set_ticks(**_ticks(spec, limits, inches))
     axis.axes.set(**{f"{name}lim": limits})
     axis.grid(color=GRID, lw=0.8)
 
 
-def _ticks(look: Look, limits: tuple[float, float], inches: float) -> dict[str, list[Any]]:
+def _ticks(spec: FigureSpec, limits: tuple[float, float], inches: float) -> dict[str, list[Any]]:
     """Where ticks stand on an axis of values, and what they say."""
-    if look.log:
+    if spec.log:
         ticks = log_ticks(*limits)
     else:
         locator = MaxNLocator(max(3, int(inches * 2.2)), steps=[1, 2, 5, 10])
         ticks = [float(tick) for tick in locator.tick_values(*limits) if limits[0] <= tick <= limits[1]]
-    return {"ticks": ticks, "labels": [_on_axis(tick, percent=look.percent) for tick in ticks]}
+    return {"ticks": ticks, "labels": [_on_axis(tick, percent=spec.percent) for tick in ticks]}
 
 
-def _by_measure(look: Look, panel: _Panel, records: Sequence[Record], **room: Any) -> tuple[float, float]:
+def _by_measure(spec: FigureSpec, panel: _Panel, records: Sequence[Record], **room: Any) -> tuple[float, float]:
     """Limits shared by all panels of the same measure."""
     measure = panel.records[0].measure
     same = [record for record in records if record.measure == measure]
-    return _limits(look, same, **room)
+    return _limits(spec, same, **room)
 
 
-def _titles(look: Look, axes: Sequence[Any], columns: int) -> None:
+def _titles(spec: FigureSpec, axes: Sequence[Any], columns: int) -> None:
     """The value's name on the left of each row, the other on the lowest panel of each column."""
     for number, one in enumerate(axes):
         if number % columns == 0:
-            one.set_ylabel(look.y_title)
+            one.set_ylabel(spec.y_title)
         if number + columns >= len(axes):
-            one.set_xlabel(look.x_title)
+            one.set_xlabel(spec.x_title)
 
 
 # --- bars ------------------------------------------------------------------------------------------------------
 
 BAR_INCHES, BETWEEN_GROUPS = 0.33, 0.26
 """From one bar to the next, at least; between groups of them."""
-MOST_BAR_INCHES = 0.9
+MAX_BAR_INCHES = 0.9
 VALUE_SIZE = 7.5
-LEAST_PANEL_INCHES = 2.4
+MIN_PANEL_INCHES = 2.4
 
 
-def _bars(look: Look, records: Sequence[Record]) -> Figure:
+def _bars(spec: FigureSpec, records: Sequence[Record]) -> Figure:
     panels = _Panels(records)
-    sheet = _Sheet(look)
+    sheet = _Sheet(spec)
     series = _series([_without_pair(record) for record in records], _Panels([_without_pair(r) for r in records]))
     inks = {one.key[0]: one for one in series}
     # x makes groups where a bar would otherwise stand for several records.
     several = any(
-        len({_x(look, r) for r in panel.records if (r.method, _pair(r)) == key}) > 1
+        len({_x(spec, r) for r in panel.records if (r.method, _pair(r)) == key}) > 1
         for panel in panels
         for key in {(r.method, _pair(r)) for r in panel.records}
     )
 
     def group(record: Record) -> tuple[Any, Pair | None]:
-        return (_x(look, record) if several else None, _pair(record) if panels.mixed else None)
+        return (_x(spec, record) if several else None, _pair(record) if panels.mixed else None)
 
-    pitch = max([BAR_INCHES, *(sheet.width_of(_bar_text(look, r), VALUE_SIZE) + 0.07 for r in records)])
-    plans = [_BarPlan(look, sheet, panels, panel, group, pitch) for panel in panels]
+    pitch = max([BAR_INCHES, *(sheet.width_of(_bar_text(spec, r), VALUE_SIZE) + 0.07 for r in records)])
+    plans = [_BarPlan(spec, sheet, panels, panel, group, pitch) for panel in panels]
     wide = max(plan.inches for plan in plans)
-    limits = [_by_measure(look, panel, records, headroom=0.11, from_zero=True) for panel in panels]
-    beside = sheet.room_for(text for one in limits for text in _ticks(look, one, PANEL_INCHES)["labels"])
-    spare = LEAST_INCHES - NAME_INCHES - beside - 2 * MARGIN - wide
+    limits = [_by_measure(spec, panel, records, headroom=0.11, from_zero=True) for panel in panels]
+    beside = sheet.room_for(text for one in limits for text in _ticks(spec, one, PANEL_INCHES)["labels"])
+    spare = MIN_INCHES - NAME_INCHES - beside - 2 * MARGIN - wide
     if len(panels) == 1 and spare > 0:
-        pitch = min(pitch + spare / len(plans[0].starts), MOST_BAR_INCHES)
-        plans = [_BarPlan(look, sheet, panels, panels[0], group, pitch)]
+        pitch = min(pitch + spare / len(plans[0].starts), MAX_BAR_INCHES)
+        plans = [_BarPlan(spec, sheet, panels, panels[0], group, pitch)]
     lines = max((text.count("\n") + 1 for plan in plans for text in plan.texts.values() if text), default=0)
     columns = sheet.columns(len(panels), wide, beside + GAP)
     single = any(plan.single for plan in plans)
     keys = [Patch(facecolor=one.colour, label=one.name) for one in series]
     keys += _other_keys(records, shaded=False, single=single)
-    below = 0.22 + 0.16 * lines + (0.2 if look.x_title and several else 0.0)
+    below = 0.22 + 0.16 * lines + (0.2 if spec.x_title and several else 0.0)
     sizes = [(plan.inches, PANEL_INCHES) for plan in plans]
     axes = sheet.lay_out([p.title for p in panels], sizes, columns, keys, beside=beside, below=below)
     for one, ends, plan in zip(axes, limits, plans, strict=True):
-        _value_axis(look, one.yaxis, ends, PANEL_INCHES)
+        _value_axis(spec, one.yaxis, ends, PANEL_INCHES)
         one.xaxis.set_ticks(list(plan.middles.values()), list(plan.texts.values()), size=8.5)
         one.tick_params(axis="x", length=0)
         one.set_xlim(0, plan.inches)
@@ -515,12 +515,12 @@ def _bars(look: Look, records: Sequence[Record]) -> Figure:
             x = plan.starts[place, method]
             one.bar(x, record.value, pitch * 0.86, color=inks[method].colour)
             one.errorbar(x, record.value, _interval(record), color=INK, lw=1.1, capsize=2.2, capthick=1.1)
-            _bar_value(look, one, x, record, ends)
+            _bar_value(spec, one, x, record, ends)
             if record.paper is not None:
                 one.plot([x], [record.paper], ls="none", zorder=5, **_diamond(INK))
         for (place, method), record in plan.single:
             one.plot([plan.starts[place, method]], [record.value], "o", ms=3.6, mew=0, color=INK, alpha=0.55, zorder=4)
-    _titles(look, axes, columns)
+    _titles(spec, axes, columns)
     if not several:
         for one in axes:
             one.set_xlabel("")
@@ -537,7 +537,7 @@ class _BarPlan:
 
     def __init__(
         self,
-        look: Look,
+        spec: FigureSpec,
         sheet: _Sheet,
         panels: _Panels,
         panel: _Panel,
@@ -553,13 +553,13 @@ class _BarPlan:
         members = {place: sorted((one for at, one in self.settled if at == place), key=_rank) for place in groups}
         rooms = {}
         for place, methods in members.items():
-            words = [] if place[0] is None else [_x_word(look, place[0])]
+            words = [] if place[0] is None else [_x_word(spec, place[0])]
             if place[1] is not None:
                 words += _pair_words(self.settled[place, methods[0]], panels.varying)
             self.texts[place] = "\n".join(words)
             rooms[place] = max(len(methods) * pitch, sheet.width_of(self.texts[place], 8.5))
         taken = sum(rooms.values()) + BETWEEN_GROUPS * (len(groups) - 1)
-        self.inches = max(LEAST_PANEL_INCHES, taken + 0.24)
+        self.inches = max(MIN_PANEL_INCHES, taken + 0.24)
         x = (self.inches - taken) / 2
         for place, methods in members.items():
             room, bars = rooms[place], len(methods) * pitch
@@ -569,54 +569,54 @@ class _BarPlan:
             x += room + BETWEEN_GROUPS
 
 
-def _bar_value(look: Look, axes: Any, x: float, record: Record, limits: tuple[float, float]) -> None:
+def _bar_value(spec: FigureSpec, axes: Any, x: float, record: Record, limits: tuple[float, float]) -> None:
     """The value above the bar, its interval, and the paper's mark if that is in the way."""
     points = PANEL_INCHES * 72
 
     def height(value: float) -> float:
-        low, high = (log10(end) for end in limits) if look.log else limits
-        return points * ((log10(value) if look.log else value) - low) / (high - low)
+        low, high = (log10(end) for end in limits) if spec.log else limits
+        return points * ((log10(value) if spec.log else value) - low) / (high - low)
 
     top, rise = max(record.value, record.ci_high), 3.0
     if record.paper is not None and -7 < height(record.paper) - height(top) < 16:
         top, rise = record.paper, 7.0
     style = {"textcoords": "offset points", "ha": "center", "va": "bottom", "size": VALUE_SIZE}
-    axes.annotate(_bar_text(look, record), (x, top), (0, rise), **style)
+    axes.annotate(_bar_text(spec, record), (x, top), (0, rise), **style)
 
 
-def _bar_text(look: Look, record: Record) -> str:
-    return written(record.value, percent=look.percent).removesuffix(" %")  # the axis says percent
+def _bar_text(spec: FigureSpec, record: Record) -> str:
+    return written(record.value, percent=spec.percent).removesuffix(" %")  # the axis says percent
 
 
 # --- lines -----------------------------------------------------------------------------------------------------
 
 
-def _lines(look: Look, records: Sequence[Record]) -> Figure:
+def _lines(spec: FigureSpec, records: Sequence[Record]) -> Figure:
     panels = _Panels(records)
-    sheet = _Sheet(look)
+    sheet = _Sheet(spec)
     series = _series(records, panels)
-    if not all(isinstance(_x(look, record), int | float) for record in records):
-        raise InputError("x", look.x, "should be a number in every record of lines")
-    xs = sorted({_x(look, record) for record in records})
+    if not all(isinstance(_x(spec, record), int | float) for record in records):
+        raise InputError("x", spec.x, "should be a number in every record of lines")
+    xs = sorted({_x(spec, record) for record in records})
     wide = {1: 5.4, 2: 4.3}.get(len(panels), 2.9)
-    limits = [_by_measure(look, p, records, headroom=0.05, from_zero=p.records[0].measure != "auc") for p in panels]
-    beside = sheet.room_for(text for one in limits for text in _ticks(look, one, PANEL_INCHES)["labels"])
+    limits = [_by_measure(spec, p, records, headroom=0.05, from_zero=p.records[0].measure != "auc") for p in panels]
+    beside = sheet.room_for(text for one in limits for text in _ticks(spec, one, PANEL_INCHES)["labels"])
     columns = sheet.columns(len(panels), wide, beside + GAP)
-    settled = [[_settled(_of(s, p.records, panels), lambda r: float(_x(look, r))) for s in series] for p in panels]
+    settled = [[_settled(_of(s, p.records, panels), lambda r: float(_x(spec, r))) for s in series] for p in panels]
     single = any(more for row in settled for _, more in row)
     keys = [Line2D([], [], ls=s.dashes, lw=1.8, label=s.name, **s.point(6.5)) for s in series]
     keys += _other_keys(records, shaded=True, single=single)
     sizes = [(wide, PANEL_INCHES)] * len(panels)
     axes = sheet.lay_out([p.title for p in panels], sizes, columns, keys, beside=beside)
     for one, ends, row in zip(axes, limits, settled, strict=True):
-        _value_axis(look, one.yaxis, ends, PANEL_INCHES)
-        _x_axis(look, sheet, one, xs, wide)
+        _value_axis(spec, one.yaxis, ends, PANEL_INCHES)
+        _x_axis(spec, sheet, one, xs, wide)
         for ink, (points, more) in zip(series, row, strict=True):
             if points:
                 _line(one, ink, dict(sorted(points.items())))
             for x, record in more:
                 one.plot([x], [record.value], "o", ms=3.2, mew=0, color=ink.colour, alpha=0.55)
-    _titles(look, axes, columns)
+    _titles(spec, axes, columns)
     return sheet.figure
 
 
@@ -634,7 +634,7 @@ def _line(axes: Any, ink: _Series, points: dict[float, Record]) -> None:
         axes.plot(list(printed), list(printed.values()), ls="none", zorder=5, **_diamond(ink.colour))
 
 
-def _x_axis(look: Look, sheet: _Sheet, axes: Any, xs: Sequence[float], inches: float) -> None:
+def _x_axis(spec: FigureSpec, sheet: _Sheet, axes: Any, xs: Sequence[float], inches: float) -> None:
     """A tick at every x that has room for its number; logarithmic where steps grow with x."""
     steps = np.diff(xs)
     powers = len(xs) > 2 and xs[0] > 0 and xs[-1] >= 8 * xs[0] and not isclose(steps.max(), steps.min(), rel_tol=1e-6)
@@ -647,11 +647,11 @@ def _x_axis(look: Look, sheet: _Sheet, axes: Any, xs: Sequence[float], inches: f
     ticks: list[float] = []
     free = -1.0
     for x, at in zip(xs, (place - low) / (high - low) * inches, strict=True):
-        half = sheet.width_of(_x_word(look, x), TICK_SIZE) / 2
+        half = sheet.width_of(_x_word(spec, x), TICK_SIZE) / 2
         if at - half > free:
             ticks.append(x)
             free = at + half + 0.06
-    axes.xaxis.set_ticks(ticks, [_x_word(look, x) for x in ticks])
+    axes.xaxis.set_ticks(ticks, [_x_word(spec, x) for x in ticks])
     axes.xaxis.set_minor_locator(NullLocator())
 
 
@@ -661,17 +661,17 @@ LANE_INCHES = 0.066
 """Between series of the same row."""
 
 
-def _dots(look: Look, records: Sequence[Record]) -> Figure:
+def _dots(spec: FigureSpec, records: Sequence[Record]) -> Figure:
     panels = _Panels(records)
-    sheet = _Sheet(look)
+    sheet = _Sheet(spec)
     series = _series(records, panels)
-    rows = [_rows(look, panel.records) for panel in panels]
+    rows = [_rows(spec, panel.records) for panel in panels]
     # Panels with the same rows stand side by side; others below each other, on the same axis of values.
     alike = all(row == rows[0] for row in rows)
     columns = sheet.columns(len(panels), 3.3, GAP) if alike else 1
     wide = 7.2 if columns == 1 else 8.4 / columns
     row_inches = max(0.27, LANE_INCHES * (len(series) + 1.2))
-    texts = {x: _x_word(look, x) for row in rows for x in row}
+    texts = {x: _x_word(spec, x) for row in rows for x in row}
     small = any(record.offset is not None for record in records)
     keys = [Line2D([], [], ls="none", label=s.name, **s.point(7)) for s in series]
     keys += _other_keys([r for r in records if r.offset is None], shaded=True, single=small)
@@ -679,8 +679,8 @@ def _dots(look: Look, records: Sequence[Record]) -> Figure:
     beside = sheet.room_for(texts.values())
     axes = sheet.lay_out([p.title for p in panels], sizes, columns, keys, beside=beside, gap=GAP)
     for number, (one, panel, row) in enumerate(zip(axes, panels, rows, strict=True)):
-        limits = _by_measure(look, panel, records, headroom=0.03, from_zero=panel.records[0].measure != "auc")
-        _value_axis(look, one.xaxis, limits, wide / 2)
+        limits = _by_measure(spec, panel, records, headroom=0.03, from_zero=panel.records[0].measure != "auc")
+        _value_axis(spec, one.xaxis, limits, wide / 2)
         height = {x: float(place) for place, x in enumerate(row)}
         one.set_ylim(len(row) - 0.5, -0.5)
         for place in range(1, len(row), 2):
@@ -693,16 +693,16 @@ def _dots(look: Look, records: Sequence[Record]) -> Figure:
         for lane, ink in enumerate(series):
             shift = (lane - (len(series) - 1) / 2) * LANE_INCHES / row_inches
             for record in _of(ink, panel.records, panels):
-                _dot(one, ink, record, height[_x(look, record)] + shift)
+                _dot(one, ink, record, height[_x(spec, record)] + shift)
         if named:
-            one.set_ylabel(look.x_title)
+            one.set_ylabel(spec.x_title)
         if number + columns >= len(panels):
-            one.set_xlabel(look.y_title)
+            one.set_xlabel(spec.y_title)
     return sheet.figure
 
 
-def _rows(look: Look, records: Sequence[Record]) -> list[Any]:
-    found = _ordered(_x(look, record) for record in records)
+def _rows(spec: FigureSpec, records: Sequence[Record]) -> list[Any]:
+    found = _ordered(_x(spec, record) for record in records)
     return sorted(found) if all(isinstance(x, int | float) for x in found) else found
 
 
@@ -721,9 +721,9 @@ def _dot(axes: Any, ink: _Series, record: Record, y: float) -> None:
 CURVE_INCHES = 3.2
 
 
-def _curves(look: Look, records: Sequence[Record]) -> Figure:
+def _curves(spec: FigureSpec, records: Sequence[Record]) -> Figure:
     panels = _Panels(records)
-    sheet = _Sheet(look)
+    sheet = _Sheet(spec)
     series = _series(records, panels)
     keys = [
         [(s, r, f"{s.name} (AUC {r.value:.3f})") for s in series for r in _of(s, panel.records, panels)]
@@ -731,7 +731,7 @@ def _curves(look: Look, records: Sequence[Record]) -> Figure:
     ]
     wide = max([CURVE_INCHES, *(0.5 + sheet.width_of(text, 9) for panel in keys for _, _, text in panel)])
     ticks = [0, 0.2, 0.4, 0.6, 0.8, 1.0]
-    numbers = [_on_axis(tick, percent=look.percent) for tick in ticks]
+    numbers = [_on_axis(tick, percent=spec.percent) for tick in ticks]
     beside = sheet.room_for(numbers)
     columns = sheet.columns(len(panels), wide, beside + GAP)
     sizes = [(wide, CURVE_INCHES)] * len(panels)
@@ -744,7 +744,7 @@ def _curves(look: Look, records: Sequence[Record]) -> Figure:
         for ink, record, text in panel:
             curve = record.extra["curve"]
             handles += one.plot(curve["x"], curve["y"], color=ink.colour, ls=ink.dashes, lw=1.9, label=text)
-        one.set(xlim=(0, 1), ylim=(0, 1.01), xlabel=look.x_title)
+        one.set(xlim=(0, 1), ylim=(0, 1.01), xlabel=spec.x_title)
         for axis in (one.xaxis, one.yaxis):
             axis.set_ticks(ticks, numbers)
             axis.grid(color=GRID, lw=0.8)
@@ -754,11 +754,11 @@ def _curves(look: Look, records: Sequence[Record]) -> Figure:
             borderpad=0, borderaxespad=0, handlelength=2.2, labelspacing=0.45,
         )  # fmt: skip
     for one in axes[::columns]:
-        one.set_ylabel(look.y_title)
+        one.set_ylabel(spec.y_title)
     return sheet.figure
 
 
-_CHARTS: dict[str, Callable[[Look, Sequence[Record]], Figure]] = {
+_CHARTS: dict[str, Callable[[FigureSpec, Sequence[Record]], Figure]] = {
     "bars": _bars,
     "lines": _lines,
     "dots": _dots,

@@ -18,7 +18,7 @@ OURS: tuple[str, Rule] = ("recency", "target-aware")
 
 
 @dataclass(frozen=True)
-class Look:
+class FigureSpec:
     """How the records of a figure become a picture; values are shown in percent where `percent` says so."""
 
     name: str

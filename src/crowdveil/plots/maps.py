@@ -28,7 +28,7 @@ LEFT, RIGHT, TOP, BOTTOM = 0.85, 1.4, 0.9, 0.62
 """Room around the map in inches: axis, colour bar, title, axis."""
 CAPTION_INCHES = 1.22
 """Room for the caption under the map."""
-LEAST_WIDTH_INCHES = 6.2
+MIN_WIDTH_INCHES = 6.2
 """Room for the caption under a narrow map."""
 DOTS_PER_INCH = 200
 RASTER_ABOVE = 5000
@@ -98,7 +98,7 @@ def map_figure(
     # A long thin area still gets a map one can read: the short side is never under a quarter of the long one.
     size = np.maximum(extent / extent.max(), 0.25) * MAP_INCHES
     bottom = BOTTOM + below_inches
-    width = round(max(LEAST_WIDTH_INCHES, LEFT + float(size[0]) + RIGHT), 2)
+    width = round(max(MIN_WIDTH_INCHES, LEFT + float(size[0]) + RIGHT), 2)
     height = round(bottom + float(size[1]) + TOP, 2)
     figure = Figure(figsize=(width, height), facecolor="white")
 

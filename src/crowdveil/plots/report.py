@@ -17,10 +17,10 @@ from xml.etree import ElementTree
 
 from crowdveil.errors import InputError
 from crowdveil.plots.charts import METHODS, Picture, epsilon_name, interval_name, series_name, written
-from crowdveil.plots.figure_spec import Look
+from crowdveil.plots.figure_spec import FigureSpec
 from crowdveil.simulate.records import LEVEL, Record
 
-MOST_SVG_BYTES = 400_000
+MAX_SVG_BYTES = 400_000
 """A larger SVG is shown as its PNG."""
 ABOUT = (
     "This page repeats the experiments of the paper, with its own method and with ours, and sets what was measured "
@@ -32,7 +32,7 @@ Verdict = Literal["holds", "does not hold", "note"]
 
 
 @dataclass(frozen=True)
-class Claim:
+class StudyClaim:
     """A short statement, and whether the numbers bear it out."""
 
     text: str
@@ -43,7 +43,7 @@ class Claim:
 class FigurePart:
     """A figure as the report shows it."""
 
-    look: Look
+    spec: FigureSpec
     records: Sequence[Record]
     picture: Picture
     remark: str = ""
@@ -58,11 +58,11 @@ class MapPart:
 
 
 @dataclass(frozen=True)
-class Report:
+class HtmlReport:
     """Everything that stands in a report."""
 
     title: str
-    summary: Sequence[Claim]
+    summary: Sequence[StudyClaim]
     facts: Mapping[str, str]
     """Name and text: dataset, users, visits, cells, periods, half-life, versions."""
     figures: Sequence[FigurePart]
@@ -75,7 +75,7 @@ class Report:
     """What the page is, in a paragraph."""
 
 
-def write_report(path: str | Path, content: Report) -> None:
+def write_report(path: str | Path, content: HtmlReport) -> None:
     """Write the report as one file."""
     try:
         Path(path).write_text(report_html(content), encoding="utf-8")
@@ -83,14 +83,14 @@ def write_report(path: str | Path, content: Report) -> None:
         raise InputError("path", str(path), f"cannot be written: {error.strerror or error}") from None
 
 
-def report_html(content: Report) -> str:
+def report_html(content: HtmlReport) -> str:
     """The report's text: the same content gives the same text."""
-    anchors = _anchors([part.look.name for part in content.figures])
+    anchors = _anchors([part.spec.name for part in content.figures])
     sections = [
         ("what-was-found", "What was found", _claims(content.summary)),
         ("paper-and-ours", "Paper and ours", _paper_table(content.figures, anchors)),
         *(
-            (anchor, part.look.title, _figure(part, anchor))
+            (anchor, part.spec.title, _figure(part, anchor))
             for anchor, part in zip(anchors, content.figures, strict=True)
         ),
         ("maps", "Maps", "".join(_map(number, part) for number, part in enumerate(content.maps, start=1))),
@@ -133,7 +133,7 @@ def _paragraphs(texts: Iterable[str]) -> str:
 _BADGES: dict[Verdict, tuple[str, str]] = {"holds": ("yes", "✓"), "does not hold": ("no", "✗"), "note": ("note", "•")}
 
 
-def _claims(claims: Sequence[Claim]) -> str:
+def _claims(claims: Sequence[StudyClaim]) -> str:
     items = []
     for claim in claims:
         kind, sign = _BADGES[claim.verdict]
@@ -149,16 +149,16 @@ def _paper_table(figures: Sequence[FigurePart], anchors: Sequence[str]) -> str:
         for record in part.records:
             if record.paper is None:
                 continue
-            percent = part.look.percent
+            percent = part.spec.percent
             source = f'<span class="source">{escape(record.paper_source)}</span>' if record.paper_source else ""
-            interval = f'<span class="source">{_interval(part.look, record)}</span>'
+            interval = f'<span class="source">{_interval(part.spec, record)}</span>'
             cells = [
-                ("", f'<a href="#{anchor}">{escape(part.look.title)}</a>'),
-                ("", escape(_what(part.look, record))),
+                ("", f'<a href="#{anchor}">{escape(part.spec.title)}</a>'),
+                ("", escape(_what(part.spec, record))),
                 ("", escape(series_name(record, ("profile", "rule")))),
                 ("number", f"{escape(written(record.paper, percent=percent))}{source}"),
                 ("number", f"{escape(written(record.value, percent=percent))}{interval}"),
-                ("number", _difference(part.look, record.value, record.paper)),
+                ("number", _difference(part.spec, record.value, record.paper)),
             ]
             rows.append(cells)
     if not rows:
@@ -168,14 +168,14 @@ def _paper_table(figures: Sequence[FigurePart], anchors: Sequence[str]) -> str:
 
 
 def _figure(part: FigurePart, anchor: str) -> str:
-    look = part.look
-    paper = f'<p class="source">In the paper: {escape(look.paper)}</p>' if look.paper else ""
-    picture = _picture(part.picture, f"{look.title}. {look.question}", anchor)
+    spec = part.spec
+    paper = f'<p class="source">In the paper: {escape(spec.paper)}</p>' if spec.paper else ""
+    picture = _picture(part.picture, f"{spec.title}. {spec.question}", anchor)
     count = len(part.records)
     return (
-        f'{paper}<p class="question">{escape(look.question)}</p><figure>{picture}</figure>'
+        f'{paper}<p class="question">{escape(spec.question)}</p><figure>{picture}</figure>'
         f"{_paragraphs([part.remark])}<details><summary>All {count:,} numbers of this figure</summary>"
-        f"{_records(look, part.records)}</details>"
+        f"{_records(spec, part.records)}</details>"
     )
 
 
@@ -184,7 +184,7 @@ def _map(number: int, part: MapPart) -> str:
     return f"<figure>{picture}<figcaption>{escape(part.title)}</figcaption></figure>"
 
 
-def _facts(content: Report) -> str:
+def _facts(content: HtmlReport) -> str:
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in content.facts.items())
     facts = f"<dl>{rows}</dl>" if rows else ""
     return f'{facts}<p>This page was made by</p><pre tabindex="0"><code>{escape(content.command)}</code></pre>'
@@ -192,7 +192,7 @@ def _facts(content: Report) -> str:
 
 # --- tables ---------------------------------------------------------------------------------------------------
 
-_COLUMNS: dict[str, Callable[[Look, Record], str]] = {
+_COLUMNS: dict[str, Callable[[FigureSpec, Record], str]] = {
     "method": lambda _, record: METHODS[record.method].name if record.method in METHODS else record.method,
     "profile": lambda _, record: record.profile,
     "rule": lambda _, record: record.rule,
@@ -202,8 +202,8 @@ _COLUMNS: dict[str, Callable[[Look, Record], str]] = {
     "targets": lambda _, record: _whole(record.targets),
     "k": lambda _, record: _whole(record.k),
     "offset": lambda _, record: _whole(record.offset),
-    "value": lambda look, record: written(record.value, percent=look.percent),
-    "interval": lambda look, record: _interval(look, record),
+    "value": lambda spec, record: written(record.value, percent=spec.percent),
+    "interval": lambda spec, record: _interval(spec, record),
     "n": lambda _, record: _whole(record.n),
     "seeds": lambda _, record: _whole(record.seeds),
     "selected": lambda _, record: "" if record.selected is None else written(record.selected, percent=True),
@@ -212,16 +212,16 @@ WORDY = 4
 """How many columns at the left are words."""
 
 
-def _records(look: Look, records: Sequence[Record]) -> str:
+def _records(spec: FigureSpec, records: Sequence[Record]) -> str:
     """All records; with what is on the x axis, if no other column tells it."""
     columns = list(_COLUMNS.items())
-    if any(look.x in record.extra and not isinstance(record.extra[look.x], dict) for record in records):
-        columns.insert(WORDY, (look.x_title or look.x, lambda _, record: f"{record.extra.get(look.x, '')}"))
+    if any(spec.x in record.extra and not isinstance(record.extra[spec.x], dict) for record in records):
+        columns.insert(WORDY, (spec.x_title or spec.x, lambda _, record: f"{record.extra.get(spec.x, '')}"))
     rows = [
-        [("number" if number >= WORDY else "", escape(column(look, one))) for number, (_, column) in enumerate(columns)]
+        [("number" if number >= WORDY else "", escape(column(spec, one))) for number, (_, column) in enumerate(columns)]
         for one in records
     ]
-    return _table(f"{look.title}: all numbers", [name for name, _ in columns], rows, numbers=WORDY)
+    return _table(f"{spec.title}: all numbers", [name for name, _ in columns], rows, numbers=WORDY)
 
 
 def _table(label: str, names: Sequence[str], rows: Iterable[Sequence[tuple[str, str]]], *, numbers: int) -> str:
@@ -240,34 +240,34 @@ def _table(label: str, names: Sequence[str], rows: Iterable[Sequence[tuple[str, 
     )
 
 
-def _what(look: Look, record: Record) -> str:
+def _what(spec: FigureSpec, record: Record) -> str:
     """The record's label, and its place on the x axis where that is a number."""
-    x = record.extra.get(look.x, getattr(record, look.x, None))
-    if look.x == "epsilon_per_km" and record.epsilon_per_km is not None:
+    x = record.extra.get(spec.x, getattr(record, spec.x, None))
+    if spec.x == "epsilon_per_km" and record.epsilon_per_km is not None:
         x = epsilon_name(record.epsilon_per_km)
     elif not isinstance(x, int | float):
         return record.label
-    return ", ".join(filter(None, [record.label, f"{look.x_title or look.x} = {x}"]))
+    return ", ".join(filter(None, [record.label, f"{spec.x_title or spec.x} = {x}"]))
 
 
 def _whole(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
 
-def _interval(look: Look, record: Record) -> str:
-    low, high = (written(end, percent=look.percent) for end in (record.ci_low, record.ci_high))
+def _interval(spec: FigureSpec, record: Record) -> str:
+    low, high = (written(end, percent=spec.percent) for end in (record.ci_low, record.ci_high))
     kind = f" ({interval_name(record)})" if "interval" in record.extra else ""
     return f"{low.removesuffix(' %')} to {high}{kind}"
 
 
-def _difference(look: Look, ours: float, paper: float) -> str:
+def _difference(spec: FigureSpec, ours: float, paper: float) -> str:
     """Ours less the paper's in points; on a logarithmic axis how many times the paper's."""
-    if look.log and paper > 0:
+    if spec.log and paper > 0:
         return f"× {written(ours / paper, percent=False)}"
     change = ours - paper
     sign = "+" if change > 0 else "−" if change < 0 else ""
-    size = written(abs(change), percent=look.percent).removesuffix(" %")
-    return f"{sign}{size} points" if look.percent else f"{sign}{size}"
+    size = written(abs(change), percent=spec.percent).removesuffix(" %")
+    return f"{sign}{size} points" if spec.percent else f"{sign}{size}"
 
 
 # --- pictures -------------------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ _TEXTS = {"text", "tspan", "title"}
 
 
 def _picture(picture: Picture, label: str, prefix: str) -> str:
-    if len(picture.svg.encode()) <= MOST_SVG_BYTES:
+    if len(picture.svg.encode()) <= MAX_SVG_BYTES:
         return _inline(picture.svg, label, prefix)
     data = b64encode(picture.png).decode()
     return f'<div class="card" tabindex="0"><img alt="{escape(label)}" src="data:image/png;base64,{data}"></div>'

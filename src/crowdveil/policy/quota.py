@@ -7,7 +7,7 @@ import scipy
 
 from crowdveil.errors import InputError
 
-MOST_USERS = 10**12
+MAX_USERS = 10**12
 
 
 def minimum_beta(*, users: int, wanted: int, confidence: float = 0.95) -> float:
@@ -17,8 +17,8 @@ def minimum_beta(*, users: int, wanted: int, confidence: float = 0.95) -> float:
     numbers lie below β), so the answer is that distribution's quantile: one call, no search.
     """
     for name, count in (("users", users), ("wanted", wanted)):
-        if not isinstance(count, int | np.integer) or isinstance(count, bool) or not 1 <= count <= MOST_USERS:
-            raise InputError(name, count, f"should be a whole number from 1 to {MOST_USERS:,}")
+        if not isinstance(count, int | np.integer) or isinstance(count, bool) or not 1 <= count <= MAX_USERS:
+            raise InputError(name, count, f"should be a whole number from 1 to {MAX_USERS:,}")
     if wanted > users:
         raise InputError("wanted", wanted, f"cannot exceed users = {users}: no β makes that many of them report")
     if not 0 < confidence < 1:

@@ -25,10 +25,10 @@ from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import DEFAULT_BITS, MAX_BITS
 
-LEAST_MIX = 1e-8
+MIN_MIX = 1e-8
 """Mixing in this much costs no one anything and lets a checker decide most inequalities in floating point."""
-LARGEST_MIX = 1e-2
-MOST_GIVEN_UP = 1e-6
+MAX_MIX = 1e-2
+MAX_VALUE_LOSS = 1e-6
 """What is published gives up at most this share of the optimum's value."""
 FLOAT_ERROR = 2.0**-50
 """Floating-point error of a chance, relative to the largest one and per unit of the largest score."""
@@ -55,8 +55,8 @@ def mix_share(
     if null_epsilon is not None and null_epsilon < least_loss:
         least_loss = null_epsilon
     room = min(beta, 1 - beta) * float(np.tanh(least_loss / 2))
-    share = max(LEAST_MIX, delta / room if room > 0 else np.inf)
-    if share > LARGEST_MIX or share * advantage > MOST_GIVEN_UP:
+    share = max(MIN_MIX, delta / room if room > 0 else np.inf)
+    if share > MAX_MIX or share * advantage > MAX_VALUE_LOSS:
         if least_loss == null_epsilon:
             what = (
                 f"is out of reach of {bits}-bit weights at β = {beta:.4g}: rounding would cost too much; use a larger"

@@ -1,14 +1,14 @@
 """Learn where people are from blurred reports: posterior, round update, pooled estimate, divergence."""
 
 from crowdveil.prior.divergence import divergence
-from crowdveil.prior.pooled import NULL_START, Estimate, pooled_estimate
+from crowdveil.prior.pooled import NULL_START, PriorEstimate, pooled_estimate
 from crowdveil.prior.posterior import posterior, target_chances
 from crowdveil.prior.round_update import round_update, round_update_with_null
 from crowdveil.prior.rounds import Round, count_symbols
 
 __all__ = [
     "NULL_START",
-    "Estimate",
+    "PriorEstimate",
     "Round",
     "count_symbols",
     "divergence",

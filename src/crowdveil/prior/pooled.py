@@ -46,17 +46,17 @@ CHOICE_STEPS, STEPS = 30, 100
 """Steps of expectation-maximisation while choosing, and for the estimate itself."""
 LEAPS = 300
 """Extrapolations on the way to the maximum; some fifty are usual."""
-LEAST_SHARE = 1e-12
+MIN_SHARE = 1e-12
 SETTLED = 1e-7
 """Stop earlier when a step changes no cell's share by more than this."""
 NULL_START = 0.5
 """ν before anything was seen of it: as likely with a place as without."""
-MOST_SMOOTHED = 3000
+MAX_SMOOTHED = 3000
 """Beyond so many cells (the kernel is a table of cells by cells) only bandwidth 0 is tried."""
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class PriorEstimate:
     """Where people are estimated to be, and how smooth they were taken to be."""
 
     prior: FloatArray = field(repr=False)
@@ -72,7 +72,7 @@ def pooled_estimate(
     *,
     bandwidth_km: float | None = None,
     strength: float | None = None,
-) -> Estimate:
+) -> PriorEstimate:
     """The smoothed estimate from all rounds; bandwidth and strength are chosen by held-out likelihood if not given."""
     area = _one_area(rounds)
     q = check_prior(start, len(area))
@@ -82,10 +82,10 @@ def pooled_estimate(
     table, null, counts = _sent(rounds)
     protected = null is not None
     if not counts.size:
-        return Estimate(q, bandwidth_km or 0.0, strength or 0.0, NULL_START if protected else 0.0)
+        return PriorEstimate(q, bandwidth_km or 0.0, strength or 0.0, NULL_START if protected else 0.0)
     if protected:
         q = np.append((1 - NULL_START) * q, NULL_START)
-    bandwidths = [b * _spacing_km(area) for b in BANDWIDTHS if b == 0 or len(area) <= MOST_SMOOTHED]
+    bandwidths = [b * _spacing_km(area) for b in BANDWIDTHS if b == 0 or len(area) <= MAX_SMOOTHED]
     # Products this thin gain little from more threads, and lose seconds where other work wants the processor too.
     with threadpool_limits(1, user_api="blas"):
         width, people = _choose(
@@ -107,7 +107,7 @@ def pooled_estimate(
     total = spread.sum()
     # Without strength, reports that only NULL explains leave nothing of the cells: the start is all that is known then.
     found = spread / total if total > 0 else check_prior(start, len(area))
-    return Estimate(np.asarray(found), width, people, nobody)
+    return PriorEstimate(np.asarray(found), width, people, nobody)
 
 
 def _one_area(rounds: Sequence[Round]) -> Area:
@@ -259,7 +259,7 @@ def _settle(mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: floa
             return twice
         alpha = max(1.0, float(np.linalg.norm(r) / np.linalg.norm(v)))
         # A leap may miss the simplex; no cell that has a share may lose it for good.
-        leap = np.maximum(shares + 2 * alpha * r + alpha**2 * v, LEAST_SHARE * (twice > 0))
+        leap = np.maximum(shares + 2 * alpha * r + alpha**2 * v, MIN_SHARE * (twice > 0))
         leap /= leap.sum()
         shares = _step(mixed, counts, q, strength, leap) if worth(leap) >= worth(twice) else twice
     return shares

@@ -15,50 +15,50 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from crowdveil.server import campaigns, operations, operators, participants
-from crowdveil.server.commit_queue import Desk
+from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.pages import add_pages, check_tiles
 from crowdveil.server.previews import Previews
 from crowdveil.server.rate_limit import Limiter
 from crowdveil.server.refusals import RefusedError, answer, refuse, refuse_input
-from crowdveil.server.request_guard import Gate
+from crowdveil.server.request_guard import RequestGuard
 from crowdveil.server.services import Services
-from crowdveil.server.settings import Settings
+from crowdveil.server.settings import ServerSettings
 from crowdveil.store import Store
 from crowdveil.wire import first_error, json_schemas
 
 
 def create_app(
     store: Store,
-    settings: Settings | None = None,
+    settings: ServerSettings | None = None,
     *,
     metrics: Metrics | None = None,
-    nudge: Callable[[], None] = lambda: None,
+    wake: Callable[[], None] = lambda: None,
     tile_url: str | None = None,
     clock: Callable[[], float] = time,
 ) -> FastAPI:
     """The server without its conductor; `run.serve` adds it, and `conductor.step` does its work by hand."""
-    chosen, counted = settings or Settings(), metrics or Metrics()
+    chosen, counted = settings or ServerSettings(), metrics or Metrics()
 
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
-        desk = Desk(store, chosen, counted, nudge)
+        commit_queue = CommitQueue(store, chosen, counted, wake)
         services = Services(
             store=store,
             settings=chosen,
             metrics=counted,
-            desk=desk,
+            commit_queue=commit_queue,
             previews=Previews(),
             failures=Limiter(chosen.failures_per_minute),
-            nudge=nudge,
+            wake=wake,
             clock=clock,
         )
         app.state.services = services
-        desk.start()
+        commit_queue.start()
         try:
             yield
         finally:
-            await desk.stop()
+            await commit_queue.stop()
             await services.previews.stop()
 
     app = FastAPI(
@@ -73,7 +73,7 @@ def create_app(
     add_pages(app, None if tile_url is None else check_tiles(tile_url))
     for room in (campaigns, participants, operators, operations):
         app.include_router(room.routes)
-    app.add_middleware(Gate, settings=chosen, metrics=counted)
+    app.add_middleware(RequestGuard, settings=chosen, metrics=counted)
     app.add_exception_handler(RefusedError, _refused)
     app.add_exception_handler(RequestValidationError, _does_not_fit)
     app.add_exception_handler(HTTPException, _not_routed)

@@ -9,7 +9,7 @@ from crowdveil.area.regions import regions
 from crowdveil.errors import InputError
 from crowdveil.wire import PROTOCOL, AreaRequest, AreaShape
 
-MOST_DRAWN = 10_000
+MAX_DRAWN = 10_000
 """Beyond, a browser only shows a blur; such areas are made on the command line."""
 
 
@@ -35,8 +35,8 @@ def shape_of(area: Area) -> AreaShape:
         raise InputError("area", area.kind, "has no latitude and longitude, so that it cannot be drawn on a map")
     if len(area) == 1:
         raise InputError("area", "1 cell", "should have two or more: with one alone everyone is at the target")
-    if len(area) > MOST_DRAWN:
-        raise InputError("area", f"{len(area):,} cells", f"should have at most {MOST_DRAWN:,} to be drawn")
+    if len(area) > MAX_DRAWN:
+        raise InputError("area", f"{len(area):,} cells", f"should have at most {MAX_DRAWN:,} to be drawn")
     polygons = regions(area)
     corners = np.vstack(polygons)
     latitude, longitude = area.plane.to_degrees(corners[:, 0], corners[:, 1])

@@ -7,12 +7,12 @@ from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.server.refusals import refuse
 from crowdveil.server.requests import JSON, CampaignPath, RoundPath, ServicesOf, problems
-from crowdveil.wire import POLICY_MEDIA_TYPE, CampaignInfo, policy_etag
+from crowdveil.wire import POLICY_MEDIA_TYPE, Announcement, policy_etag
 
 routes = APIRouter(prefix="/v1/campaigns", tags=["campaigns"])
 
 
-@routes.get("/{campaign}", response_model=CampaignInfo, responses=problems("not-found"))
+@routes.get("/{campaign}", response_model=Announcement, responses=problems("not-found"))
 async def campaign(campaign: CampaignPath, services: ServicesOf) -> Response:
     """What a campaign asks, for whom, under which ε, and its open round."""
     announced = await run_in_threadpool(services.announcement, campaign)

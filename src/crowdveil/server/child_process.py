@@ -16,7 +16,7 @@ from contextlib import suppress
 
 from crowdveil.server.logs import log
 
-LONGEST_LINE = 64 << 20
+MAX_LINE = 64 << 20
 RESTART_S = 1.0
 GOODBYE_S = 5.0
 
@@ -70,7 +70,7 @@ class Child:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 env={**os.environ, **self._environment},
-                limit=LONGEST_LINE,
+                limit=MAX_LINE,
             )
             assert self._process.stdout is not None
             async for line in self._process.stdout:

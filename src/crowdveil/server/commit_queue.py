@@ -19,8 +19,18 @@ from typing import NamedTuple, TypeAlias
 from crowdveil.errors import StoreError
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.refusals import refuse
-from crowdveil.server.settings import Settings
-from crowdveil.store import NoSeat, Outcome, Report, Request, Seat, Store, add_reports, enrol_many, seats_of
+from crowdveil.server.settings import ServerSettings
+from crowdveil.store import (
+    NoSeat,
+    ReportOutcome,
+    SeatClaim,
+    Store,
+    StoredSeat,
+    SubmittedReport,
+    add_reports,
+    enrol_many,
+    seats_of,
+)
 from crowdveil.wire import Upload
 
 KNOWN_SEATS = 100_000
@@ -41,13 +51,13 @@ class Sent(NamedTuple):
 class Filed(NamedTuple):
     """What became of an upload."""
 
-    outcome: Outcome
+    outcome: ReportOutcome
     participant: int
     """-1 for somebody unknown."""
 
 
-Job: TypeAlias = Request | Sent
-Answer: TypeAlias = Seat | NoSeat | Filed
+Job: TypeAlias = SeatClaim | Sent
+Answer: TypeAlias = StoredSeat | NoSeat | Filed
 
 
 @dataclass(eq=False)
@@ -56,18 +66,18 @@ class _Waiting:
     answer: asyncio.Future[Answer]
 
 
-class Desk:
+class CommitQueue:
     """Where devices hand in what is to be stored. Started and stopped with the server."""
 
-    def __init__(self, store: Store, settings: Settings, metrics: Metrics, nudge: Callable[[], None]) -> None:
+    def __init__(self, store: Store, settings: ServerSettings, metrics: Metrics, wake: Callable[[], None]) -> None:
         self._store = store
         self._settings = settings
         self._metrics = metrics
-        self._nudge = nudge
+        self._nudge = wake
         self._queue: deque[_Waiting] = deque()
         self._wake = asyncio.Event()
         self._seats: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._thread = ThreadPoolExecutor(1, "desk")
+        self._thread = ThreadPoolExecutor(1, "commit-queue")
         self._worker: asyncio.Task[None] | None = None
         self._closing = False
         self._thresholds = gc.get_threshold()
@@ -94,11 +104,11 @@ class Desk:
         gc.set_threshold(*self._thresholds)
         gc.unfreeze()
 
-    async def enrol(self, request: Request) -> Seat | NoSeat:
+    async def enrol(self, request: SeatClaim) -> StoredSeat | NoSeat:
         """A seat, on disk."""
         answer = await self._hand_in(request)
         assert not isinstance(answer, Filed)
-        self._metrics.seats.labels("given" if isinstance(answer, Seat) else answer).inc()
+        self._metrics.seats.labels("given" if isinstance(answer, StoredSeat) else answer).inc()
         return answer
 
     async def file(self, sent: Sent) -> Filed:
@@ -140,7 +150,7 @@ class Desk:
     def _write(self, jobs: list[Job]) -> list[Answer | Exception]:
         started = perf_counter()
         answers: list[Answer | Exception] = [StoreError("not stored")] * len(jobs)
-        for kind, write in ((Request, self._write_seats), (Sent, self._write_reports)):
+        for kind, write in ((SeatClaim, self._write_seats), (Sent, self._write_reports)):
             places = [place for place, job in enumerate(jobs) if isinstance(job, kind)]
             if not places:
                 continue
@@ -154,11 +164,11 @@ class Desk:
         self._metrics.commits.observe(perf_counter() - started)
         return answers
 
-    def _write_seats(self, jobs: list[Job]) -> list[Seat | NoSeat]:
-        requests = [job for job in jobs if isinstance(job, Request)]
+    def _write_seats(self, jobs: list[Job]) -> list[StoredSeat | NoSeat]:
+        requests = [job for job in jobs if isinstance(job, SeatClaim)]
         answers = enrol_many(self._store, requests)
         for request, answer in zip(requests, answers, strict=True):
-            if isinstance(answer, Seat):
+            if isinstance(answer, StoredSeat):
                 self._seats[request.campaign, request.secret_hash] = answer.participant
         while len(self._seats) > KNOWN_SEATS:
             self._seats.popitem(last=False)
@@ -168,7 +178,9 @@ class Desk:
         sent = [job for job in jobs if isinstance(job, Sent)]
         who = self._participants(sent)
         reports = [
-            Report(one.campaign, number, one.upload.round, one.upload.policy_hash, one.upload.symbol_number, digest)
+            SubmittedReport(
+                one.campaign, number, one.upload.round, one.upload.policy_hash, one.upload.symbol_number, digest
+            )
             for one, number, digest in zip(sent, who, [one.upload.digest for one in sent], strict=True)
         ]
         outcomes = add_reports(self._store, reports)

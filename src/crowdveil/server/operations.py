@@ -33,7 +33,7 @@ async def metrics(services: ServicesOf) -> Response:
     return Response(text, headers={"content-type": CONTENT_TYPE})
 
 
-@routes.get("/v1/nothing", status_code=204, response_class=Response, responses=problems())
-async def nothing() -> Response:
+@routes.get("/v1/ping", status_code=204, response_class=Response, responses=problems())
+async def ping() -> Response:
     """Does nothing: what any request costs at least, for measurements."""
     return Response(status_code=204)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from crowdveil.campaign.from_wire import plan_of
+from crowdveil.campaign.from_wire import plan_from_wire
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.server.areas import make_area, shape_of
 from crowdveil.server.logs import log
@@ -36,13 +36,13 @@ from crowdveil.wire import (
     AreaShape,
     AuditRecord,
     CampaignList,
+    CampaignPlan,
     CampaignSummary,
     CampaignView,
     Estimates,
     InviteRequest,
     Invites,
     Kind,
-    NewCampaign,
     Preview,
     RoundEstimate,
     SelectionRow,
@@ -72,12 +72,12 @@ async def campaigns(_: OperatorName, services: ServicesOf) -> Response:
 @routes.put(
     "/campaigns/{campaign}",
     response_model=CampaignView,
-    openapi_extra={**body_of(NewCampaign), **BEARER},
+    openapi_extra={**body_of(CampaignPlan), **BEARER},
     responses=problems(*WHO, "malformed", "wrong-state", "unsupported-media-type"),
 )
 async def create(campaign: CampaignPath, request: Request, who: OperatorName, services: ServicesOf) -> Response:
     """Keep a campaign as a draft. Sending the same again changes nothing; what is there is never replaced."""
-    new = await read(request, NewCampaign)
+    new = await read(request, CampaignPlan)
     made = await run_in_threadpool(_create, services, campaign, new)
     log().info("campaign-created", extra={"campaign": campaign, "operator": who})
     return send(made)
@@ -105,7 +105,7 @@ async def change(campaign: CampaignPath, request: Request, who: OperatorName, se
     asked = await read(request, StateChange)
     changed = await run_in_threadpool(_change, services, campaign, asked.state)
     services.forget(campaign)
-    services.nudge()
+    services.wake()
     log().info("campaign-changed", extra={"campaign": campaign, "state": asked.state, "operator": who})
     return send(changed)
 
@@ -129,14 +129,14 @@ async def invite(campaign: CampaignPath, request: Request, who: OperatorName, se
 @routes.post(
     "/preview",
     response_model=Preview,
-    openapi_extra={**body_of(NewCampaign), **BEARER},
+    openapi_extra={**body_of(CampaignPlan), **BEARER},
     responses=problems(*WHO, "malformed", "unsupported-media-type"),
 )
 async def preview(
     request: Request, _: OperatorName, services: ServicesOf, curves: Annotated[Literal["yes", "no"], Query()] = "yes"
 ) -> Response:
     """What a campaign would be worth; nothing is kept. Without its curves it is there many times sooner."""
-    new = await read(request, NewCampaign)
+    new = await read(request, CampaignPlan)
     await run_in_threadpool(_checked, new)
     return send(await services.previews.of(new, request.is_disconnected, curves=curves == "yes"))
 
@@ -204,9 +204,9 @@ async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) 
 # --- the steps, in a thread -----------------------------------------------------------------------------------
 
 
-def _checked(new: NewCampaign) -> None:
+def _checked(new: CampaignPlan) -> None:
     try:
-        plan_of(new, new.seed or 0)
+        plan_from_wire(new, new.seed or 0)
     except InputError as error:
         raise refuse_input(error) from None
     except CrowdveilError as error:
@@ -222,7 +222,7 @@ def _shape(asked: AreaRequest) -> AreaShape:
         raise refuse("invalid", str(error)) from None
 
 
-def _create(services: Services, campaign: str, new: NewCampaign) -> CampaignView:
+def _create(services: Services, campaign: str, new: CampaignPlan) -> CampaignView:
     _checked(new)
     text = new.to_bytes().decode("ascii")
     seed = secrets.randbits(SEED_BITS) if new.seed is None else new.seed

@@ -23,9 +23,8 @@ from crowdveil.server.requests import (
     stranger,
 )
 from crowdveil.server.services import Services
-from crowdveil.store import NoSeat, Standing, get_campaign, seats_of, standing
-from crowdveil.store import Request as SeatRequest
-from crowdveil.wire import PROTOCOL, Enrolment, ParticipantStatus, Receipt, Seat, Upload, secret_digest
+from crowdveil.store import NoSeat, ParticipantState, SeatClaim, get_campaign, participant_state, seats_of
+from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Seat, SeatRequest, Upload, secret_digest
 
 routes = APIRouter(prefix="/v1/campaigns", tags=["participants"])
 # Everyone takes a seat and reports, so these two read the request themselves: FastAPI's dependencies and parameters
@@ -40,7 +39,7 @@ NO_SEAT: dict[NoSeat, str] = {
 @routes.post(
     "/{campaign}/seats",
     response_model=Seat,
-    openapi_extra={**CAMPAIGN, **body_of(Enrolment)},
+    openapi_extra={**CAMPAIGN, **body_of(SeatRequest)},
     responses=problems(
         "malformed", "not-found", "wrong-state", "no-seat", "bad-invite", "paused", "unsupported-media-type"
     ),
@@ -48,9 +47,9 @@ NO_SEAT: dict[NoSeat, str] = {
 async def take_seat(request: Request) -> Response:
     """A seat in the open round; for a secret that has one, that one again."""
     services, campaign = await services_of(request), campaign_of(request)
-    asked = await read(request, Enrolment)
+    asked = await read(request, SeatRequest)
     invite = None if asked.invite is None else secret_digest(asked.invite)
-    found = await services.desk.enrol(SeatRequest(campaign, asked.secret_digest, invite))
+    found = await services.commit_queue.enrol(SeatClaim(campaign, asked.secret_digest, invite))
     if isinstance(found, str):
         draft = found == "wrong-state" and await run_in_threadpool(services.announcement, campaign) is None
         kind: NoSeat = "not-found" if draft else found
@@ -90,7 +89,7 @@ async def report(request: Request) -> Response:
     upload = await read(request, Upload)
     if upload.symbol_number is None and not await run_in_threadpool(services.takes_null, campaign):
         raise refuse("wrong-symbol", "this campaign protects NULL: draw a symbol from the policy's row for it")
-    filed = await services.desk.file(Sent(campaign, secret_hash, upload))
+    filed = await services.commit_queue.file(Sent(campaign, secret_hash, upload))
     if filed.outcome == "accepted" or filed.outcome == "repeated":
         return send(Receipt.of(campaign, filed.participant, upload))
     if filed.outcome == "unknown-participant":
@@ -112,11 +111,11 @@ async def status(campaign: CampaignPath, secret_hash: Bearer, services: Services
     return send(ParticipantStatus.of(campaign, *found))
 
 
-def _standing(services: Services, campaign: str, secret_hash: str) -> tuple[int, Standing, str] | None:
+def _standing(services: Services, campaign: str, secret_hash: str) -> tuple[int, ParticipantState, str] | None:
     seat = seats_of(services.store, campaign, [secret_hash]).get(secret_hash)
     kept = get_campaign(services.store, campaign)
     if seat is None or kept is None:
         return None
-    state = standing(services.store, campaign, seat.participant)
+    state = participant_state(services.store, campaign, seat.participant)
     assert state is not None, "participants are never removed"
     return seat.participant, state, kept.offer

@@ -16,12 +16,12 @@ from threadpoolctl import threadpool_limits
 
 from crowdveil.area import Area
 from crowdveil.campaign import expected_coverage, sketch
-from crowdveil.campaign.from_wire import plan_of
+from crowdveil.campaign.from_wire import plan_from_wire
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.server.child_process import Child, lines_from_parent, tell
 from crowdveil.server.refusals import refuse, refuse_input
-from crowdveil.wire import PROTOCOL, NewCampaign, Preview, PreviewPoint
+from crowdveil.wire import PROTOCOL, CampaignPlan, Preview, PreviewPoint
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Multiples of ε and of α at which the curves are drawn."""
@@ -40,7 +40,7 @@ class Previews:
     def __init__(self) -> None:
         self._chosen, self._around = _Solver({}), _Solver({GIVES_WAY: "yes"})
 
-    async def of(self, new: NewCampaign, gone: Gone, *, curves: bool = True) -> Preview:
+    async def of(self, new: CampaignPlan, gone: Gone, *, curves: bool = True) -> Preview:
         """The preview of a plan that was checked; none for somebody who has gone while others were served."""
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -64,7 +64,7 @@ class Previews:
         await self._chosen.stop()
         await self._around.stop()
 
-    async def _point(self, one: NewCampaign, new: NewCampaign, chosen: Preview, gone: Gone) -> PreviewPoint | None:
+    async def _point(self, one: CampaignPlan, new: CampaignPlan, chosen: Preview, gone: Gone) -> PreviewPoint | None:
         try:
             worth = chosen if one == new else await self._around.ask(one, gone)
         except InputError:  # an ε beyond what can be certified
@@ -83,7 +83,7 @@ class _Solver:
         self._turn = asyncio.Lock()
         self._answer: asyncio.Future[bytes] | None = None
 
-    async def ask(self, new: NewCampaign, gone: Gone) -> Preview:
+    async def ask(self, new: CampaignPlan, gone: Gone) -> Preview:
         async with self._turn:
             if await gone():
                 raise refuse("unavailable", "nobody waits for this preview any more")
@@ -108,12 +108,12 @@ class _Solver:
             self._answer.set_result(line)
 
 
-def _other_epsilons(new: NewCampaign) -> Iterator[NewCampaign]:
+def _other_epsilons(new: CampaignPlan) -> Iterator[CampaignPlan]:
     for factor in FACTORS:
         yield new.model_copy(update={"epsilon_per_km": new.epsilon_per_km * factor})
 
 
-def _other_numbers(new: NewCampaign) -> Iterator[NewCampaign]:
+def _other_numbers(new: CampaignPlan) -> Iterator[CampaignPlan]:
     numbers = {min(new.users, max(1, round(new.people_wanted * factor))): None for factor in FACTORS}
     for number in numbers:
         yield new if number == new.people_wanted else new.model_copy(update={"wanted": number, "share": None})
@@ -125,8 +125,8 @@ def _other_numbers(new: NewCampaign) -> Iterator[NewCampaign]:
 @lru_cache(maxsize=REMEMBERED)
 def preview(line: bytes) -> Preview:
     """Solve the first round of a plan, and certify it; the curves are left empty."""
-    new = NewCampaign.from_bytes(line)
-    plan = plan_of(new, new.seed or 0, _area(json.dumps(new.area)))
+    new = CampaignPlan.from_bytes(line)
+    plan = plan_from_wire(new, new.seed or 0, _area(json.dumps(new.area)))
     state = sketch(plan)
     policy = state.open_policy
     assert policy is not None, "its first round is open"

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from time import monotonic
 
-MOST_ADDRESSES = 100_000
+MAX_ADDRESSES = 100_000
 """Beyond, those who were quiet longest are forgotten."""
 
 
@@ -34,7 +34,7 @@ class Limiter:
         who = self._hashed(address)
         self._buckets[who] = (max(0.0, self._level(who) - 1), self._clock())
         self._buckets.move_to_end(who)
-        if len(self._buckets) > MOST_ADDRESSES:
+        if len(self._buckets) > MAX_ADDRESSES:
             self._buckets.popitem(last=False)
 
     def _level(self, who: bytes) -> float:

@@ -10,7 +10,7 @@ from crowdveil.server.logs import log
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.rate_limit import Limiter, is_this_machine
 from crowdveil.server.refusals import RefusedError, answer, refuse
-from crowdveil.server.settings import Settings
+from crowdveil.server.settings import ServerSettings
 
 OPERATOR = "/v1/operator/"
 HEADERS = {
@@ -22,10 +22,10 @@ HEADERS = {
 }
 
 
-class Gate:
+class RequestGuard:
     """The outermost layer of ours, around the routes."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self._app = app
         self._settings = settings
         self._metrics = metrics

@@ -22,7 +22,7 @@ from crowdveil.store import is_participant, operators
 from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROBLEMS, Kind, Message, Problem, secret_digest
 
 JSON = "application/json"
-MOST_TOKEN = 200
+MAX_TOKEN = 200
 One = TypeVar("One", bound=Message)
 
 CAMPAIGN_ID = r"^[a-z0-9][a-z0-9-]{0,62}$"
@@ -68,7 +68,7 @@ async def bearer(request: Request) -> str:
     """The hash of the token that a request carries."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     token = token.strip()
-    if scheme.lower() != "bearer" or not 0 < len(token) <= MOST_TOKEN or not token.isascii():
+    if scheme.lower() != "bearer" or not 0 < len(token) <= MAX_TOKEN or not token.isascii():
         raise refuse("unauthorized", "the header authorization should be: Bearer, a space, and the token")
     return secret_digest(token)
 

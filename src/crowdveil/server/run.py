@@ -21,10 +21,10 @@ from crowdveil.server.child_process import Child
 from crowdveil.server.logs import log, set_up
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.scheduler import DATABASE
-from crowdveil.server.settings import Settings
+from crowdveil.server.settings import ServerSettings
 from crowdveil.store import open_store
 
-NUDGE_S = 0.1
+WAKE_S = 0.1
 """The conductor is told of new reports no more often than this."""
 DRAIN_S = 20
 """How long requests that have begun may take once the server is told to stop."""
@@ -35,7 +35,7 @@ def serve(
     database_url: str,
     host: str = "127.0.0.1",
     port: int = 0,
-    settings: Settings | None = None,
+    settings: ServerSettings | None = None,
     *,
     tile_url: str | None = None,
     ready: Callable[[str], None] | None = None,
@@ -48,7 +48,7 @@ def serve(
     with _listen(host, port) as listening, open_store(database_url) as store:
         metrics = Metrics()
         conductor = _Conducted(database_url, metrics)
-        app = create_app(store, settings, metrics=metrics, nudge=conductor.nudge, tile_url=tile_url)
+        app = create_app(store, settings, metrics=metrics, wake=conductor.wake, tile_url=tile_url)
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -86,12 +86,12 @@ class _Conducted:
         self._later: asyncio.TimerHandle | None = None
         self.child = Child("crowdveil.server.scheduler", {DATABASE: database_url}, self._heard)
 
-    def nudge(self) -> None:
+    def wake(self) -> None:
         """Tell it that something has changed, now or very soon."""
-        if self._later is None and monotonic() - self._nudged >= NUDGE_S:
+        if self._later is None and monotonic() - self._nudged >= WAKE_S:
             self._send()
         elif self._later is None:
-            self._later = asyncio.get_running_loop().call_later(NUDGE_S, self._send)
+            self._later = asyncio.get_running_loop().call_later(WAKE_S, self._send)
 
     def _send(self) -> None:
         self._later, self._nudged = None, monotonic()

@@ -24,15 +24,15 @@ from time import monotonic, time
 from threadpoolctl import threadpool_limits
 
 from crowdveil.campaign import RoundOpened, State, advance, expected_coverage, next_policy, resume
-from crowdveil.campaign.from_wire import choose, plan_of, round_seats
+from crowdveil.campaign.from_wire import choose, plan_from_wire, round_seats
 from crowdveil.errors import CrowdveilError, StoreError
 from crowdveil.server.child_process import tell, wake_at_each_line
 from crowdveil.server.services import read_plan
 from crowdveil.store import (
     Campaign,
-    Estimate,
     RoundRow,
     Store,
+    StoredEstimate,
     claim_round,
     close_round,
     closed_rounds,
@@ -60,7 +60,7 @@ TRY_AGAIN_S = 60.0
 
 
 @dataclass(frozen=True)
-class Happening:
+class SchedulerEvent:
     """What was done, for logs and metrics."""
 
     event: str
@@ -70,16 +70,16 @@ class Happening:
     reason: str | None = None
 
 
-class Conductor:
+class Scheduler:
     """Goes through all campaigns, again and again."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._not_before: dict[str, float] = {}
 
-    def step(self, now: int) -> list[Happening]:
+    def step(self, now: int) -> list[SchedulerEvent]:
         """Do what is due; a campaign that fails does not hold up the others."""
-        happened: list[Happening] = []
+        happened: list[SchedulerEvent] = []
         for campaign in list_campaigns(self._store):
             if campaign.state in ("draft", "finished") or monotonic() < self._not_before.get(campaign.id, 0.0):
                 continue
@@ -93,10 +93,10 @@ class Conductor:
                     continue  # closed or finished meanwhile: the next look sees that, and has other work to do
                 self._not_before[campaign.id] = monotonic() + TRY_AGAIN_S
                 reason = str(error) if isinstance(error, CrowdveilError) else f"{type(error).__name__}: {error}"
-                happened.append(Happening("campaign-failed", campaign.id, reason=reason))
+                happened.append(SchedulerEvent("campaign-failed", campaign.id, reason=reason))
         return happened
 
-    def _advance(self, campaign: Campaign, now: int) -> Iterator[Happening]:
+    def _advance(self, campaign: Campaign, now: int) -> Iterator[SchedulerEvent]:
         if campaign.state == "closed":
             yield self._select(campaign)
             return
@@ -105,7 +105,7 @@ class Conductor:
             if not self._due(campaign, rounds[-1], now):
                 return
             close_round(self._store, campaign.id, rounds[-1].number)
-            yield Happening("round-closed", campaign.id, rounds[-1].number)
+            yield SchedulerEvent("round-closed", campaign.id, rounds[-1].number)
         if campaign.state == "paused":
             return
         closed = sum(one.state != "opening" for one in rounds)
@@ -125,31 +125,31 @@ class Conductor:
         self._not_before[campaign.id] = ended + (ended - began) / LOOKING_SHARE
         return full
 
-    def _open(self, campaign: Campaign, number: int, now: int) -> Iterator[Happening]:
+    def _open(self, campaign: Campaign, number: int, now: int) -> Iterator[SchedulerEvent]:
         with self._claimed(campaign.id, number, now) as mine:
             if not mine:
                 return
             began = monotonic()
             new = read_plan(campaign.plan)
-            state = resume(plan_of(new, campaign.seed), closed_rounds(self._store, campaign.id))
+            state = resume(plan_from_wire(new, campaign.seed), closed_rounds(self._store, campaign.id))
             policy = next_policy(state)
             self._keep_estimate(campaign.id, advance(state, RoundOpened(policy)))
             took_s = monotonic() - began
             deadline = None if new.deadline_s is None else now + round(took_s) + new.deadline_s
             size = round_seats(new, state.plan, number)
             open_round(self._store, campaign.id, number, policy, size=size, deadline=deadline)
-            yield Happening("round-opened", campaign.id, number, took_s)
+            yield SchedulerEvent("round-opened", campaign.id, number, took_s)
 
-    def _select(self, campaign: Campaign) -> Happening:
+    def _select(self, campaign: Campaign) -> SchedulerEvent:
         began = monotonic()
-        state = resume(plan_of(read_plan(campaign.plan), campaign.seed), closed_rounds(self._store, campaign.id))
+        state = resume(plan_from_wire(read_plan(campaign.plan), campaign.seed), closed_rounds(self._store, campaign.id))
         self._keep_estimate(campaign.id, state)
         save_selection(self._store, campaign.id, choose(state, reports_of(self._store, campaign.id)))
-        return Happening("selected", campaign.id, seconds=monotonic() - began)
+        return SchedulerEvent("selected", campaign.id, seconds=monotonic() - began)
 
     def _keep_estimate(self, campaign: str, state: State) -> None:
         if state.closed:
-            learnt = Estimate(tuple(state.prior.tolist()), expected_coverage(state))
+            learnt = StoredEstimate(tuple(state.prior.tolist()), expected_coverage(state))
             save_estimate(self._store, campaign, len(state.closed) - 1, learnt)
 
     @contextmanager
@@ -179,9 +179,9 @@ class Conductor:
             renewing.join()
 
 
-def step(store: Store, now: int) -> list[Happening]:
+def step(store: Store, now: int) -> list[SchedulerEvent]:
     """One look at all campaigns, for those who drive a server by hand."""
-    return Conductor(store).step(now)
+    return Scheduler(store).step(now)
 
 
 def main() -> None:
@@ -189,7 +189,7 @@ def main() -> None:
     wake = threading.Event()
     wake_at_each_line(wake)
     with threadpool_limits(1, user_api="blas"), open_store(os.environ[DATABASE]) as store:
-        conductor = Conductor(store)
+        conductor = Scheduler(store)
         while True:
             heard = wake.wait(IDLE_S)
             wake.clear()
@@ -198,7 +198,7 @@ def main() -> None:
                     tell(json.dumps(asdict(one)).encode())
                     wake.set()  # one step may have made the next one due
             except StoreError as error:
-                tell(json.dumps(asdict(Happening("store-unavailable", "", reason=str(error)))).encode())
+                tell(json.dumps(asdict(SchedulerEvent("store-unavailable", "", reason=str(error)))).encode())
                 threading.Event().wait(IDLE_S)
             if heard:
                 threading.Event().wait(BUSY_S)
@@ -208,5 +208,5 @@ if __name__ == "__main__":
     try:
         main()
     except StoreError as error:
-        tell(json.dumps(asdict(Happening("store-unavailable", "", reason=str(error)))).encode())
+        tell(json.dumps(asdict(SchedulerEvent("store-unavailable", "", reason=str(error)))).encode())
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""What the routes share: the store, the desk, the helpers, and what is remembered because it never changes."""
+"""What the routes share: store, commit queue, child processes, and what is kept in memory because it never changes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from time import monotonic, time
 
-from crowdveil.server.commit_queue import Desk
+from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.previews import Previews
 from crowdveil.server.rate_limit import Limiter
-from crowdveil.server.settings import Settings
+from crowdveil.server.settings import ServerSettings
 from crowdveil.store import Campaign, Store, get_campaign, policy_bytes, rounds_of
-from crowdveil.wire import PROTOCOL, CampaignInfo, NewCampaign
+from crowdveil.wire import PROTOCOL, Announcement, CampaignPlan
 
 KEPT_POLICIES = 32
 
@@ -24,12 +24,12 @@ class Services:
     """Made once for each server."""
 
     store: Store
-    settings: Settings
+    settings: ServerSettings
     metrics: Metrics
-    desk: Desk
+    commit_queue: CommitQueue
     previews: Previews
     failures: Limiter
-    nudge: Callable[[], None]
+    wake: Callable[[], None]
     """Tells the conductor that something has changed."""
     clock: Callable[[], float] = time
     _announced: dict[str, tuple[float, bytes]] = field(default_factory=dict)
@@ -75,10 +75,10 @@ class Services:
             self._takes_null[campaign] = read_plan(found.plan).null_epsilon is None
         return self._takes_null[campaign]
 
-    def _announce(self, campaign: Campaign) -> CampaignInfo:
+    def _announce(self, campaign: Campaign) -> Announcement:
         plan = read_plan(campaign.plan)
         current = [one for one in rounds_of(self.store, campaign.id) if one.state == "open"]
-        return CampaignInfo(
+        return Announcement(
             protocol=PROTOCOL,
             campaign=campaign.id,
             name=plan.name,
@@ -99,6 +99,6 @@ class Services:
 
 
 @lru_cache(maxsize=256)
-def read_plan(text: str) -> NewCampaign:
+def read_plan(text: str) -> CampaignPlan:
     """The plan as it was sent."""
-    return NewCampaign.from_bytes(text.encode())
+    return CampaignPlan.from_bytes(text.encode())

@@ -8,7 +8,7 @@ from crowdveil.errors import InputError
 
 
 @dataclass(frozen=True)
-class Settings:
+class ServerSettings:
     """Limits of the server."""
 
     body_bytes: int = 65_536

@@ -19,11 +19,11 @@ from crowdveil.certify import certify
 from crowdveil.errors import InputError
 from crowdveil.formatting import exact, in_plain_words, rounded_up_below
 from crowdveil.policy.baselines.laplace import planar_laplace
-from crowdveil.policy.baselines.tables import MAX_CELLS
+from crowdveil.policy.baselines.tables import MAX_TABLE_CELLS
 from crowdveil.policy.policy import check_targets
 from crowdveil.profile.place import Rule
 from crowdveil.profile.profile import check_delta
-from crowdveil.simulate.dataset import PROFILES, World
+from crowdveil.simulate.dataset import PROFILES, Dataset
 from crowdveil.simulate.records import Record, interval
 from crowdveil.simulate.simulation import (
     METHODS,
@@ -40,13 +40,13 @@ from crowdveil.simulate.simulation import (
 FIGURE = "comparison"
 CAMPAIGNS: tuple[Method, ...] = ("crowdveil", "crowdveil-known", "algorithm-2", "algorithm-1")
 """Methods with rounds and policies of their own; the first of them that is compared is shown on maps."""
-MOST_SEEDS = 10_000
+MAX_SEEDS = 10_000
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Question:
+class ComparisonSettings:
     """What is compared: targets and privacy, how users choose the place they report, and how many are wanted."""
 
     targets: tuple[int, ...]
@@ -69,46 +69,46 @@ class Question:
             raise InputError("profile", self.profile, f"should be one of {', '.join(PROFILES)}")
         if self.rule not in get_args(Rule):
             raise InputError("rule", self.rule, f"should be one of {', '.join(get_args(Rule))}")
-        if not 1 <= self.seeds <= MOST_SEEDS:
-            raise InputError("seeds", self.seeds, f"should be from 1 to {MOST_SEEDS:,}")
+        if not 1 <= self.seeds <= MAX_SEEDS:
+            raise InputError("seeds", self.seeds, f"should be from 1 to {MAX_SEEDS:,}")
 
-    def check(self, world: World) -> None:
+    def check(self, dataset: Dataset) -> None:
         """Refuse what this world cannot answer."""
-        check_targets(self.targets, len(world.area))
-        if world.counts.users < 2:
-            raise InputError("users", world.counts.users, "should be two or more, or there is nobody to choose")
-        if len(world.area) > MAX_CELLS and any(method.startswith("laplace") for method in self.methods):
-            what = f"planar Laplace takes at most {MAX_CELLS:,}; make cells larger, or leave its methods out"
-            raise InputError("cells", len(world.area), what)
-        reporters = self.reporters(world)
+        check_targets(self.targets, len(dataset.area))
+        if dataset.counts.users < 2:
+            raise InputError("users", dataset.counts.users, "should be two or more, or there is nobody to choose")
+        if len(dataset.area) > MAX_TABLE_CELLS and any(method.startswith("laplace") for method in self.methods):
+            what = f"planar Laplace takes at most {MAX_TABLE_CELLS:,}; make cells larger, or leave its methods out"
+            raise InputError("cells", len(dataset.area), what)
+        reporters = self.reporters(dataset)
         if reporters == 0:
-            highest = float(world.profiles[self.profile].probability.max(initial=0.0))
+            highest = float(dataset.profiles[self.profile].probability.max(initial=0.0))
             what = "nobody has a frequent place, and the training periods have no visit: take others"
             if highest > 0:
                 what = f"nobody has a frequent place; the highest probability there is, is {highest:.4g}: go below it"
             raise InputError("delta", self.delta, what)
         if self.rounds > reporters:
-            what = f"should be at most the {reporters} of {world.counts.users} users who have a frequent place"
+            what = f"should be at most the {reporters} of {dataset.counts.users} users who have a frequent place"
             raise InputError("rounds", self.rounds, what)
 
-    def reporters(self, world: World) -> int:
+    def reporters(self, dataset: Dataset) -> int:
         """How many users have a frequent place; the same for every seed."""
-        profile = world.profiles[self.profile]
+        profile = dataset.profiles[self.profile]
         return len(np.unique(profile.user[profile.frequent(self.delta)]))
 
-    def crowd(self, world: World, seed: int) -> Crowd:
+    def crowd(self, dataset: Dataset, seed: int) -> Crowd:
         """The users, each with the place that they would report under a seed."""
         generator = np.random.default_rng([seed, PLACES_STREAM])
-        places = world.places(self.profile, self.rule, self.delta, self.targets, generator)
-        return Crowd(world.area, self.targets, places, self.epsilon_per_km, self.share, self.rounds, self.confidence)
+        places = dataset.places(self.profile, self.rule, self.delta, self.targets, generator)
+        return Crowd(dataset.area, self.targets, places, self.epsilon_per_km, self.share, self.rounds, self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """What was found."""
 
-    world: World
-    question: Question
+    dataset: Dataset
+    settings: ComparisonSettings
     records: list[Record]
     """One for each method: its coverage."""
     coverage: dict[Method, list[float]]
@@ -128,19 +128,19 @@ class Comparison:
         return interval([mine - theirs for mine, theirs in pairs], least=-1.0, most=1.0)
 
 
-def compare(world: World, question: Question, progress: Progress | None = None) -> Comparison:
+def compare(dataset: Dataset, settings: ComparisonSettings, progress: Progress | None = None) -> Comparison:
     """Run every method under every seed."""
-    question.check(world)
-    share = world.coverage(question.targets)
-    coverage: dict[Method, list[float]] = {method: [] for method in question.methods}
-    selected: dict[Method, list[float]] = {method: [] for method in question.methods}
-    policies = dict.fromkeys(question.methods, 0)
+    settings.check(dataset)
+    share = dataset.coverage(settings.targets)
+    coverage: dict[Method, list[float]] = {method: [] for method in settings.methods}
+    selected: dict[Method, list[float]] = {method: [] for method in settings.methods}
+    policies = dict.fromkeys(settings.methods, 0)
     campaigns: dict[Method, tuple[State, Reports]] = {}
     wanted = reports = 0
-    for seed in range(question.seeds):
-        crowd = question.crowd(world, seed)
+    for seed in range(settings.seeds):
+        crowd = settings.crowd(dataset, seed)
         wanted, reports = crowd.wanted, len(crowd.reporters)
-        for number, method in enumerate(question.methods):
+        for number, method in enumerate(settings.methods):
             outcome = simulate(crowd, method, seed)
             coverage[method].append(covered(outcome.selected, share))
             selected[method].append(len(outcome.selected) / outcome.wanted)
@@ -148,40 +148,40 @@ def compare(world: World, question: Question, progress: Progress | None = None) 
             if seed == 0 and outcome.campaign is not None:
                 campaigns[method] = outcome.campaign
             if progress is not None:
-                progress(seed * len(question.methods) + number + 1, question.seeds * len(question.methods))
+                progress(seed * len(settings.methods) + number + 1, settings.seeds * len(settings.methods))
     records = []
-    for method in question.methods:
+    for method in settings.methods:
         mean, low, high = interval(coverage[method], most=1.0)
         state = campaigns[method][0] if method in campaigns else None
         records.append(
             Record(
                 figure=FIGURE,
-                dataset=world.name,
+                dataset=dataset.name,
                 method=method,
-                profile=question.profile,
-                rule=question.rule,
-                label=name_targets(question.targets),
+                profile=settings.profile,
+                rule=settings.rule,
+                label=name_targets(settings.targets),
                 measure="coverage",
                 value=mean,
                 ci_low=low,
                 ci_high=high,
-                n=question.seeds,
-                seeds=question.seeds,
-                epsilon_per_km=question.epsilon_per_km,
-                delta=question.delta,
-                targets=len(question.targets),
-                k=question.rounds,
-                selected=sum(selected[method]) / question.seeds,
+                n=settings.seeds,
+                seeds=settings.seeds,
+                epsilon_per_km=settings.epsilon_per_km,
+                delta=settings.delta,
+                targets=len(settings.targets),
+                k=settings.rounds,
+                selected=sum(selected[method]) / settings.seeds,
                 extra={
                     "reports": reports,
                     "wanted": wanted,
                     "policies": policies[method],
-                    "private_from_epsilon_per_km": _private_from(question.crowd(world, 0), method, state),
+                    "private_from_epsilon_per_km": _private_from(settings.crowd(dataset, 0), method, state),
                 },
             )
         )
     shown = next((campaigns[method] for method in CAMPAIGNS if method in campaigns), (None, None))
-    return Comparison(world, question, records, coverage, wanted, sum(policies.values()), *shown)
+    return Comparison(dataset, settings, records, coverage, wanted, sum(policies.values()), *shown)
 
 
 def _private_from(crowd: Crowd, method: Method, state: State | None) -> float | None:
@@ -197,56 +197,56 @@ def _private_from(crowd: Crowd, method: Method, state: State | None) -> float | 
 # --- words ----------------------------------------------------------------------------------------------------
 
 
-def warnings(world: World, question: Question) -> list[str]:
+def warnings(dataset: Dataset, settings: ComparisonSettings) -> list[str]:
     """What makes a comparison say less than it seems to, each with its count."""
     told = []
-    for what, part in (("learn from", world.split.train), ("test on", world.split.test)):
-        empty = world.counts.empty_periods(part)
+    for what, part in (("learn from", dataset.split.train), ("test on", dataset.split.test)):
+        empty = dataset.counts.empty_periods(part)
         if empty:
             some = f"{', '.join(map(str, empty[:8]))}{', ...' * (len(empty) > 8)}"
             told.append(f"{len(empty)} of {len(part)} periods to {what} have no visit at all (numbers {some}).")
-    targets = question.targets
-    if not world.coverage(targets).any():
+    targets = settings.targets
+    if not dataset.coverage(targets).any():
         told.append(f"nobody was at a target ({name_targets(targets)}) in the test periods: every coverage is 0.")
-    profile = world.profiles[question.profile]
-    if not np.isin(profile.cell[profile.frequent(question.delta)], targets).any():
+    profile = dataset.profiles[settings.profile]
+    if not np.isin(profile.cell[profile.frequent(settings.delta)], targets).any():
         told.append(f"no target ({name_targets(targets)}) is anybody's frequent place: nobody can report one.")
     return told
 
 
 def facts(found: Comparison) -> dict[str, str]:
     """What was compared, in words."""
-    world, question = found.world, found.question
-    reporters, users = found.records[0].extra["reports"], world.counts.users
+    dataset, settings = found.dataset, found.settings
+    reporters, users = found.records[0].extra["reports"], dataset.counts.users
     return {
-        **_facts_of_world(world),
-        "profile": f"{question.profile}{_half_life(world) if question.profile == 'recency' else ''}",
-        "place to report": question.rule,
-        "frequent place": f"{reporters:,} of {users:,} users ({reporters / users:.1%}), at δ = {question.delta:g}",
-        "wanted (α)": f"{found.wanted:,}: {question.share:.4g} of those who have one",
-        "targets": name_targets(question.targets),
-        "privacy": f"ε = {exact(question.epsilon_per_km)} per km: {in_plain_words(question.epsilon_per_km)}",
+        **_facts_of_dataset(dataset),
+        "profile": f"{settings.profile}{_half_life(dataset) if settings.profile == 'recency' else ''}",
+        "place to report": settings.rule,
+        "frequent place": f"{reporters:,} of {users:,} users ({reporters / users:.1%}), at δ = {settings.delta:g}",
+        "wanted (α)": f"{found.wanted:,}: {settings.share:.4g} of those who have one",
+        "targets": name_targets(settings.targets),
+        "privacy": f"ε = {exact(settings.epsilon_per_km)} per km: {in_plain_words(settings.epsilon_per_km)}",
         "certified": _certified(found),
-        "seeds": f"{question.seeds:,}, {question.rounds} rounds each",
+        "seeds": f"{settings.seeds:,}, {settings.rounds} rounds each",
     }
 
 
-def _facts_of_world(world: World) -> dict[str, str]:
-    periods, left_out = world.counts.periods, world.counts.left_out
+def _facts_of_dataset(dataset: Dataset) -> dict[str, str]:
+    periods, left_out = dataset.counts.periods, dataset.counts.left_out
     unit = "week" if periods.days == 7 else "weekday" if periods.weekdays_only else "day"
     weekends = " without weekends" * (periods.weekdays_only and periods.days == 7)
     return {
-        "cells": f"{len(world.area):,}",
+        "cells": f"{len(dataset.area):,}",
         "left out": ", ".join(f"{number:,} visits {reason}" for reason, number in left_out.items()) or "no visit",
-        "periods": f"{len(periods)} {unit}s{weekends} from {periods.start}: {len(world.split.train)} to learn from, "
-        f"{len(world.split.test)} to test on",
+        "periods": f"{len(periods)} {unit}s{weekends} from {periods.start}: {len(dataset.split.train)} to learn from, "
+        f"{len(dataset.split.test)} to test on",
     }
 
 
-def _half_life(world: World) -> str:
-    if not world.half_life.scores:
+def _half_life(dataset: Dataset) -> str:
+    if not dataset.half_life.scores:
         return ", half-life infinite: the training periods cannot choose one"
-    return f", half-life {world.half_life.half_life_periods:g} periods, chosen on the training periods"
+    return f", half-life {dataset.half_life.half_life_periods:g} periods, chosen on the training periods"
 
 
 def _certified(found: Comparison) -> str:

@@ -24,7 +24,7 @@ PROFILES = ("frequency", "poisson", "recency")
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class Dataset:
     """One city at one position of its grid."""
 
     name: str

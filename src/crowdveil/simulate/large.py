@@ -26,7 +26,7 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.batch.engine import Engine
 from crowdveil.batch.fixes import Expression
-from crowdveil.campaign import Plan, RoundClosed, RoundOpened, State, Way, advance, begin, next_policy
+from crowdveil.campaign import Algorithm, Plan, RoundClosed, RoundOpened, State, advance, begin, next_policy
 from crowdveil.campaign.selection import rank_groups
 from crowdveil.certify import Certificate, certify
 from crowdveil.draw import WordArray, draw_by_words
@@ -44,7 +44,7 @@ STEP = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True)
-class Terms:
+class LargeCampaignSettings:
     """What a campaign asks for, and the seed of all its dice."""
 
     epsilon_per_km: float
@@ -69,7 +69,7 @@ class LargeCrowd:
     area: Area
     targets: tuple[int, ...]
     test_periods: int
-    terms: Terms
+    terms: LargeCampaignSettings
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _first(crowd: LargeCrowd, people: Expression, room: int) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Played:
+class _LargeRun:
     """A closed round: its people, with what they sent, and the totals by symbol."""
 
     sent: Expression
@@ -150,9 +150,9 @@ class _Played:
 
 
 def _campaign(
-    crowd: LargeCrowd, census: _Census, wanted: int, way: Way, progress: Callable[[float], None]
+    crowd: LargeCrowd, census: _Census, wanted: int, algorithm: Algorithm, progress: Callable[[float], None]
 ) -> tuple[int, int, tuple[float, ...]]:
-    everyone = way == "crowdveil"
+    everyone = algorithm == "crowdveil"
     people = crowd.people if everyone else crowd.people.filter(crowd.people.cell != NULL)
     plan = Plan(
         area=crowd.area,
@@ -162,11 +162,11 @@ def _campaign(
         wanted=wanted,
         rounds=crowd.terms.rounds,
         confidence=crowd.terms.confidence,
-        way=way,
+        algorithm=algorithm,
         seed=crowd.terms.seed,
     )
     state = begin(plan)
-    played: list[_Played] = []
+    played: list[_LargeRun] = []
     learnt: list[float] = []
     for number in range(plan.rounds):
         policy = next_policy(state)
@@ -176,11 +176,11 @@ def _campaign(
         played.append(one)
         learnt.append(divergence(census.prior, state.prior))
         progress((number + 1) / plan.rounds)
-    ranked = _ranked(state, way)
+    ranked = _ranked(state, algorithm)
     return (*_select(crowd, played, ranked, wanted), tuple(learnt))
 
 
-def _play(crowd: LargeCrowd, here: Expression, policy: Policy) -> tuple[_Played, int]:
+def _play(crowd: LargeCrowd, here: Expression, policy: Policy) -> tuple[_LargeRun, int]:
     """One pass: everyone in a round draws; the engine counts what was sent, and who sent NULL."""
     draw = crowd.engine.columnwise(f"draw_{policy.hash[:16]}", _Draw(policy, certify(policy)), ("int64",) * 2, "int64")
     sent = here.mutate(symbol=draw(here.cell, here.ticket))
@@ -192,7 +192,7 @@ def _play(crowd: LargeCrowd, here: Expression, policy: Policy) -> tuple[_Played,
             nulls = row["people"]
         else:
             counts[row["symbol"]], hits[row["symbol"]] = row["people"], row["hits"]
-    return _Played(sent, counts, hits), nulls
+    return _LargeRun(sent, counts, hits), nulls
 
 
 class _Draw:
@@ -219,9 +219,9 @@ def mixed(words: WordArray, number: int) -> WordArray:
         return z ^ (z >> np.uint64(31))
 
 
-def _ranked(state: State, way: Way) -> list[tuple[int, int]]:
+def _ranked(state: State, algorithm: Algorithm) -> list[tuple[int, int]]:
     """Rounds and symbols in the order in which they are selected."""
-    if way == "algorithm-2":
+    if algorithm == "algorithm-2":
         policies = list(enumerate(state.policies))
         return [(number, symbol) for number, policy in reversed(policies) for symbol in policy.selecting]
     groups = rank_groups(state.policies, state.prior, state.null_share)
@@ -230,7 +230,7 @@ def _ranked(state: State, way: Way) -> list[tuple[int, int]]:
     return list(zip(rounds.tolist(), symbols.tolist(), strict=True))
 
 
-def _select(crowd: LargeCrowd, played: list[_Played], ranked: list[tuple[int, int]], wanted: int) -> tuple[int, int]:
+def _select(crowd: LargeCrowd, played: list[_LargeRun], ranked: list[tuple[int, int]], wanted: int) -> tuple[int, int]:
     """Take whole groups while they fit; of the next, the lowest tickets."""
     selected, hits = 0, 0
     for number, symbol in ranked:

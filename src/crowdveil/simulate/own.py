@@ -10,7 +10,7 @@ from crowdveil.errors import InputError
 from crowdveil.profile import Counts, HalfLifeChoice, Periods, Split, choose_half_life, count_visits
 from crowdveil.profile.periods import DAY_S, EPOCH, MAX_PERIODS
 from crowdveil.profile.profile import check_delta
-from crowdveil.simulate.dataset import World
+from crowdveil.simulate.dataset import Dataset
 from crowdveil.traces import Visits
 
 VALIDATION = 5
@@ -46,9 +46,9 @@ def cut_periods(
     return Periods(first, split.test.stop, days, weekdays_only), split
 
 
-def own_world(
+def dataset_from_visits(
     name: str, title: str, visits: Visits, area: Area, periods: Periods, split: Split, delta: float = 0.7
-) -> World:
+) -> Dataset:
     """Count and profile; the half-life is infinite, and has no scores, where the training can choose none."""
     check_delta(delta)
     counts = count_visits(visits, area, periods)
@@ -57,7 +57,7 @@ def own_world(
         why = ", ".join(f"{reason}: {number:,}" for reason, number in counts.left_out.items())
         raise InputError("data", f"{len(visits):,} visits", f"none lies in the area and the periods ({why})")
     chosen = _half_life(counts, split, delta)
-    return World(name, title, area, counts, split, chosen, len(visits), len(visits) - kept)
+    return Dataset(name, title, area, counts, split, chosen, len(visits), len(visits) - kept)
 
 
 def _half_life(counts: Counts, split: Split, delta: float) -> HalfLifeChoice:

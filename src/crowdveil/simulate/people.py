@@ -27,7 +27,7 @@ from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.profile import Counts, Periods, count_visits, poisson
 from crowdveil.profile.place import NULL, choose_places
 from crowdveil.profile.profile import check_delta
-from crowdveil.traces import City, Visits
+from crowdveil.traces import SyntheticCity, Visits
 
 SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("ticket", pa.int64())])
 FIRST_DAY = date(2024, 1, 1)
@@ -51,10 +51,10 @@ def people_of(
 
 
 @dataclass(frozen=True, eq=False)
-class Town:
+class SyntheticPopulation:
     """How the people of a synthetic city are profiled: a grid over it, training and test weeks, δ and the targets."""
 
-    city: City
+    city: SyntheticCity
     area: Area
     test: int
     delta: float
@@ -62,7 +62,9 @@ class Town:
     seed: int
 
     @classmethod
-    def over(cls, city: City, *, test: int, delta: float, densest: int, seed: int, cell_km: float = 1.0) -> Town:
+    def over(
+        cls, city: SyntheticCity, *, test: int, delta: float, densest: int, seed: int, cell_km: float = 1.0
+    ) -> SyntheticPopulation:
         """The grid covers the city's radius; targets are the busiest cells of the first block's training weeks."""
         habits = city.habits
         check_delta(delta)
@@ -100,12 +102,14 @@ class Town:
         return pa.table([visits.users, cell, hits, [ticket(self.seed, name) for name in visits.users]], schema=SCHEMA)
 
 
-def write_people(town: Town, path: Path, processes: int, progress: Callable[[int, int], None]) -> None:
+def write_people(
+    population: SyntheticPopulation, path: Path, processes: int, progress: Callable[[int, int], None]
+) -> None:
     """Write everyone of a synthetic city; no more than a block per process is in memory, the file grows."""
     half = path.with_name(path.name + ".half")
     try:
         with pq.ParquetWriter(half, SCHEMA) as writer, _workers(processes) as pool:
-            _write_blocks(town, writer, pool, 2 * processes, progress)
+            _write_blocks(population, writer, pool, 2 * processes, progress)
         half.replace(path)
     except BrokenProcessPool:
         raise CrowdveilError("a process that made people was ended; is there too little memory?") from None
@@ -114,13 +118,17 @@ def write_people(town: Town, path: Path, processes: int, progress: Callable[[int
 
 
 def _write_blocks(
-    town: Town, writer: pq.ParquetWriter, pool: Executor, at_once: int, progress: Callable[[int, int], None]
+    population: SyntheticPopulation,
+    writer: pq.ParquetWriter,
+    pool: Executor,
+    at_once: int,
+    progress: Callable[[int, int], None],
 ) -> None:
-    blocks = len(town.city)
+    blocks = len(population.city)
 
     def submit(number: int) -> Future[pa.Table]:
         with _interrupts_held():
-            return pool.submit(town.people, number)
+            return pool.submit(population.people, number)
 
     # a few at a time: finished blocks that wait to be written would fill the memory
     waiting = [submit(number) for number in range(min(blocks, at_once))]

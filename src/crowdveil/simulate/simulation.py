@@ -27,7 +27,7 @@ import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.campaign import Plan, RoundClosed, RoundOpened, State, Way, advance, begin, next_policy, select
+from crowdveil.campaign import Algorithm, Plan, RoundClosed, RoundOpened, State, advance, begin, next_policy, select
 from crowdveil.campaign.selection import Reports
 from crowdveil.certify import Certificate, certify
 from crowdveil.draw import draw_many
@@ -83,7 +83,7 @@ class Crowd:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class SimulatedCampaign:
     """Whom a method selected, and what it learnt."""
 
     selected: IntArray
@@ -125,7 +125,7 @@ def check_methods(methods: Sequence[str], known: Sequence[str]) -> None:
             raise InputError("methods", method, "is named twice")
 
 
-def simulate(crowd: Crowd, method: Method, seed: int) -> Outcome:
+def simulate(crowd: Crowd, method: Method, seed: int) -> SimulatedCampaign:
     """Run one method once."""
     if len(crowd.reporters) == 0:
         raise InputError("places", "all NULL", "nobody has a frequent place; lower δ or take a longer training period")
@@ -160,40 +160,40 @@ class _Turn:
         there: IntArray = self.order[self.crowd.places[self.order] != NULL]
         return there
 
-    def take(self, users: IntArray, **more: Any) -> Outcome:
+    def take(self, users: IntArray, **more: Any) -> SimulatedCampaign:
         """Select the first α of some users."""
-        return Outcome(users[: self.crowd.wanted], self.crowd.wanted, reports=len(self.reporters), **more)
+        return SimulatedCampaign(users[: self.crowd.wanted], self.crowd.wanted, reports=len(self.reporters), **more)
 
 
-def _none(turn: _Turn) -> Outcome:
+def _none(turn: _Turn) -> SimulatedCampaign:
     return turn.take(turn.reporters[np.isin(turn.crowd.places[turn.reporters], turn.crowd.targets)])
 
 
-def _random(turn: _Turn) -> Outcome:
+def _random(turn: _Turn) -> SimulatedCampaign:
     return turn.take(turn.reporters)
 
 
-def _laplace(turn: _Turn) -> Outcome:
+def _laplace(turn: _Turn) -> SimulatedCampaign:
     crowd = turn.crowd
     distance_km = crowd.area.distances_km(np.arange(len(crowd.area)), np.array(crowd.targets)).min(axis=1)
     return _ranked_laplace(turn, -distance_km)
 
 
-def _laplace_posterior(turn: _Turn) -> Outcome:
+def _laplace_posterior(turn: _Turn) -> SimulatedCampaign:
     crowd = turn.crowd
     pi, (policy, _) = crowd.prior(), _laplace_policy(crowd.area, crowd.epsilon_per_km)
     return _ranked_laplace(turn, target_chances(pi, policy, crowd.targets))
 
 
-def _ranked_laplace(turn: _Turn, worth: FloatArray) -> Outcome:
+def _ranked_laplace(turn: _Turn, worth: FloatArray) -> SimulatedCampaign:
     """Select those whose reported cell is worth most; of equal ones, who came first."""
     policy, certificate = _laplace_policy(turn.crowd.area, turn.crowd.epsilon_per_km)
     symbols = draw_many(policy, turn.crowd.places[turn.reporters], certificate, turn.draws)
     return turn.take(turn.reporters[np.argsort(-worth[symbols], kind="stable")], policies=1)
 
 
-def _campaign(way: Way, *, known: bool, everyone: bool) -> Callable[[_Turn], Outcome]:
-    def run(turn: _Turn) -> Outcome:
+def _campaign(algorithm: Algorithm, *, known: bool, everyone: bool) -> Callable[[_Turn], SimulatedCampaign]:
+    def run(turn: _Turn) -> SimulatedCampaign:
         crowd = turn.crowd
         users = turn.order if everyone else turn.reporters
         plan = Plan(
@@ -204,14 +204,14 @@ def _campaign(way: Way, *, known: bool, everyone: bool) -> Callable[[_Turn], Out
             wanted=crowd.wanted,
             rounds=1 if known else min(crowd.rounds, len(users)),
             confidence=crowd.confidence,
-            way=way,
+            algorithm=algorithm,
             start=crowd.prior() if known else None,
             seed=turn.seed,
         )
         state, reports, learnt = play(plan, users, crowd.places, turn.draws, crowd.prior())
         chosen = select(state, reports)
         played = (state, reports)
-        return Outcome(chosen.participants, crowd.wanted, learnt, len(reports), len(state.closed), played)
+        return SimulatedCampaign(chosen.participants, crowd.wanted, learnt, len(reports), len(state.closed), played)
 
     return run
 
@@ -239,7 +239,7 @@ def play(
     return state, reports, tuple(learnt)
 
 
-_RUN: dict[Method, Callable[[_Turn], Outcome]] = {
+_RUN: dict[Method, Callable[[_Turn], SimulatedCampaign]] = {
     "none": _none,
     "random": _random,
     "laplace": _laplace,
@@ -258,7 +258,14 @@ def _next(state: State) -> tuple[Policy, Certificate]:
         return policy, certify(policy)
     plan = state.plan
     return _first_policy(
-        plan.area, plan.targets, plan.epsilon_per_km, plan.users, plan.wanted, plan.rounds, plan.confidence, plan.way
+        plan.area,
+        plan.targets,
+        plan.epsilon_per_km,
+        plan.users,
+        plan.wanted,
+        plan.rounds,
+        plan.confidence,
+        plan.algorithm,
     )
 
 

@@ -31,12 +31,21 @@ from crowdveil.store.campaigns import (
     set_state,
 )
 from crowdveil.store.database import Store, open_store
-from crowdveil.store.participants import NoSeat, Request, Seat, add_invites, enrol, enrol_many, is_participant, seats_of
-from crowdveil.store.reports import NULL, Outcome, Report, Rows, add_reports, reports_of, rows_of
+from crowdveil.store.participants import (
+    NoSeat,
+    SeatClaim,
+    StoredSeat,
+    add_invites,
+    enrol,
+    enrol_many,
+    is_participant,
+    seats_of,
+)
+from crowdveil.store.reports import NULL, ReportOutcome, ReportRows, SubmittedReport, add_reports, reports_of, rows_of
 from crowdveil.store.rounds import (
-    Estimate,
-    Progress,
+    RoundProgress,
     RoundRow,
+    StoredEstimate,
     claim_round,
     close_round,
     closed_rounds,
@@ -49,23 +58,23 @@ from crowdveil.store.rounds import (
     rounds_of,
     save_estimate,
 )
-from crowdveil.store.selections import Standing, save_selection, selection_of, standing
+from crowdveil.store.selections import ParticipantState, participant_state, save_selection, selection_of
 
 __all__ = [
     "NULL",
     "Campaign",
     "CampaignState",
-    "Estimate",
     "NoSeat",
-    "Outcome",
-    "Progress",
-    "Report",
-    "Request",
+    "ParticipantState",
+    "ReportOutcome",
+    "ReportRows",
+    "RoundProgress",
     "RoundRow",
-    "Rows",
-    "Seat",
-    "Standing",
+    "SeatClaim",
     "Store",
+    "StoredEstimate",
+    "StoredSeat",
+    "SubmittedReport",
     "add_invites",
     "add_operator",
     "add_reports",
@@ -83,6 +92,7 @@ __all__ = [
     "open_round",
     "open_store",
     "operators",
+    "participant_state",
     "policy_bytes",
     "progress",
     "reported",
@@ -94,5 +104,4 @@ __all__ = [
     "seats_of",
     "selection_of",
     "set_state",
-    "standing",
 ]

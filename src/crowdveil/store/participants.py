@@ -20,7 +20,7 @@ NoSeat = Literal["not-found", "wrong-state", "paused", "no-seat", "bad-invite"]
 """Why there is no seat: no such campaign, not started or over, paused, round full or none open, invite not good."""
 
 
-class Seat(NamedTuple):
+class StoredSeat(NamedTuple):
     """Where a participant belongs; it never changes."""
 
     participant: int
@@ -28,7 +28,7 @@ class Seat(NamedTuple):
     policy_hash: str
 
 
-class Request(NamedTuple):
+class SeatClaim(NamedTuple):
     """Somebody asks for a seat."""
 
     campaign: str
@@ -45,14 +45,14 @@ def add_invites(store: Store, campaign: str, invite_hashes: Iterable[str]) -> No
             connection.execute(store.insert(schema.invites).on_conflict_do_nothing(), rows)
 
 
-def enrol(store: Store, campaign: str, secret_hash: str, invite_hash: str | None = None) -> Seat | NoSeat:
+def enrol(store: Store, campaign: str, secret_hash: str, invite_hash: str | None = None) -> StoredSeat | NoSeat:
     """A seat in the open round; for a secret that has one, that one."""
-    return enrol_many(store, [Request(campaign, secret_hash, invite_hash)])[0]
+    return enrol_many(store, [SeatClaim(campaign, secret_hash, invite_hash)])[0]
 
 
-def enrol_many(store: Store, requests: Sequence[Request]) -> list[Seat | NoSeat]:
+def enrol_many(store: Store, requests: Sequence[SeatClaim]) -> list[StoredSeat | NoSeat]:
     """Answer many requests, in order, in one transaction: many seats for one wait on the disk."""
-    answers: list[Seat | NoSeat] = ["not-found"] * len(requests)
+    answers: list[StoredSeat | NoSeat] = ["not-found"] * len(requests)
     places: dict[str, list[int]] = {}
     for place, request in enumerate(requests):
         places.setdefault(request.campaign, []).append(place)
@@ -68,7 +68,7 @@ def enrol_many(store: Store, requests: Sequence[Request]) -> list[Seat | NoSeat]
     return answers
 
 
-def seats_of(store: Store, campaign: str, secret_hashes: Sequence[str]) -> dict[str, Seat]:
+def seats_of(store: Store, campaign: str, secret_hashes: Sequence[str]) -> dict[str, StoredSeat]:
     """The seats that belong to secrets, by secret; those without one are left out."""
     with store.reading() as connection:
         return _seats(connection, campaign, secret_hashes)
@@ -81,7 +81,7 @@ def is_participant(store: Store, secret_hash: str) -> bool:
         return connection.execute(found).first() is not None
 
 
-def _enrol(connection: Connection, campaign: str, requests: list[Request]) -> list[Seat | NoSeat]:
+def _enrol(connection: Connection, campaign: str, requests: list[SeatClaim]) -> list[StoredSeat | NoSeat]:
     row = lock_campaign(connection, campaign)
     seats = _seats(connection, campaign, [one.secret_hash for one in requests])
     closed: NoSeat | None = None if row.state == "open" else "paused" if row.state == "paused" else "wrong-state"
@@ -96,7 +96,7 @@ def _enrol(connection: Connection, campaign: str, requests: list[Request]) -> li
     following = 0 if last is None else last + 1
     rows, answers = [], []
     for one in requests:
-        answer: Seat | NoSeat
+        answer: StoredSeat | NoSeat
         if one.secret_hash in seats:
             answer = seats[one.secret_hash]
         elif closed is not None:
@@ -106,7 +106,7 @@ def _enrol(connection: Connection, campaign: str, requests: list[Request]) -> li
         elif current is None or (current.size is not None and following >= current.first_participant + current.size):
             answer = "no-seat"
         else:
-            answer = seats[one.secret_hash] = Seat(following, current.number, current.policy_hash)
+            answer = seats[one.secret_hash] = StoredSeat(following, current.number, current.policy_hash)
             used = None
             if invites is not None:
                 used = one.invite_hash
@@ -127,10 +127,10 @@ def _enrol(connection: Connection, campaign: str, requests: list[Request]) -> li
     return answers
 
 
-def _seats(connection: Connection, campaign: str, secret_hashes: Sequence[str]) -> dict[str, Seat]:
+def _seats(connection: Connection, campaign: str, secret_hashes: Sequence[str]) -> dict[str, StoredSeat]:
     asked = {"campaign": campaign, "secrets": list(secret_hashes)}
     found = connection.execute(_seats_by_secret(connection.dialect.name), asked)
-    return {secret: Seat(*seat) for secret, *seat in found if seat[0] is not None}
+    return {secret: StoredSeat(*seat) for secret, *seat in found if seat[0] is not None}
 
 
 @cache
@@ -153,7 +153,7 @@ def _insert(dialect: str) -> Insert:
     return insert_rows(dialect, _people, ["campaign", "number", "secret_hash", "invite_hash", "round"])
 
 
-def _unused_invites(connection: Connection, campaign: str, requests: list[Request]) -> set[str]:
+def _unused_invites(connection: Connection, campaign: str, requests: list[SeatClaim]) -> set[str]:
     sent, used = (
         select(table.c.invite_hash).where(table.c.campaign == campaign) for table in (schema.invites, _people)
     )

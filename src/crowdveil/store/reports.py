@@ -22,7 +22,7 @@ _reports, _people, _rounds = schema.reports, schema.participants, schema.rounds
 NULL = -1
 """Stands for NULL in arrays of symbols."""
 
-Outcome = Literal[
+ReportOutcome = Literal[
     "accepted",
     "repeated",
     "report-conflict",
@@ -36,7 +36,7 @@ Outcome = Literal[
 """`accepted` and `repeated` (the same report was there) earn a receipt; the others say why not."""
 
 
-class Report(NamedTuple):
+class SubmittedReport(NamedTuple):
     """One report as it arrives."""
 
     campaign: str
@@ -48,7 +48,7 @@ class Report(NamedTuple):
     digest: str
 
 
-class Rows(NamedTuple):
+class ReportRows(NamedTuple):
     """All reports of a campaign by participant number, NULL among them."""
 
     participant: IntArray
@@ -56,12 +56,12 @@ class Rows(NamedTuple):
     symbol: IntArray
 
 
-def add_reports(store: Store, reports: Sequence[Report]) -> list[Outcome]:
+def add_reports(store: Store, reports: Sequence[SubmittedReport]) -> list[ReportOutcome]:
     """Store many reports in one transaction (the group commit) and say of each, in order, what became of it.
 
     When this returns, everything that was accepted is on disk.
     """
-    outcomes: list[Outcome] = ["unknown-participant"] * len(reports)
+    outcomes: list[ReportOutcome] = ["unknown-participant"] * len(reports)
     places: dict[str, list[int]] = {}
     for place, report in enumerate(reports):
         places.setdefault(report.campaign, []).append(place)
@@ -80,7 +80,7 @@ def add_reports(store: Store, reports: Sequence[Report]) -> list[Outcome]:
     return outcomes
 
 
-def rows_of(store: Store, campaign: str) -> Rows:
+def rows_of(store: Store, campaign: str) -> ReportRows:
     """Everyone's report, `NULL` (-1) for those without a place."""
     columns = select(_reports.c.participant, _reports.c.round, func.coalesce(_reports.c.symbol, NULL))
     mine = columns.where(_reports.c.campaign == campaign).order_by(_reports.c.participant)
@@ -88,7 +88,7 @@ def rows_of(store: Store, campaign: str) -> Rows:
         # Row by row into flat arrays: a million rows as Python objects would take a hundred times the room.
         flat = np.fromiter((n for row in connection.execute(mine) for n in row), dtype=np.int64)
     participant, number, symbol = flat.reshape(-1, 3).T
-    return Rows(participant, number, symbol)
+    return ReportRows(participant, number, symbol)
 
 
 def reports_of(store: Store, campaign: str) -> Reports:
@@ -148,7 +148,7 @@ class _Seats(NamedTuple):
     rows: dict[int, _Seat]
 
 
-def _seats(connection: Connection, campaign: str, reports: list[Report]) -> _Seats:
+def _seats(connection: Connection, campaign: str, reports: list[SubmittedReport]) -> _Seats:
     ask = _statements(connection.dialect.name)
     current = connection.execute(ask.lock, {"campaign": campaign}).first()
     numbers = sorted({one.participant for one in reports})
@@ -157,10 +157,10 @@ def _seats(connection: Connection, campaign: str, reports: list[Report]) -> _Sea
     return _Seats(None, False, rows) if current is None else _Seats(current.number, current.state == "paused", rows)
 
 
-def _add(connection: Connection, campaign: str, reports: list[Report], seats: _Seats) -> list[Outcome]:
+def _add(connection: Connection, campaign: str, reports: list[SubmittedReport], seats: _Seats) -> list[ReportOutcome]:
     stored = {number: row.digest for number, row in seats.rows.items() if row.digest is not None}
-    outcomes: list[Outcome] = []
-    new: dict[int, Report] = {}
+    outcomes: list[ReportOutcome] = []
+    new: dict[int, SubmittedReport] = {}
     for one in reports:
         if one.participant in stored:
             outcomes.append("repeated" if stored[one.participant] == one.digest else "report-conflict")
@@ -179,7 +179,7 @@ def _add(connection: Connection, campaign: str, reports: list[Report], seats: _S
     return outcomes
 
 
-def _judge(one: Report, seats: _Seats) -> Outcome:
+def _judge(one: SubmittedReport, seats: _Seats) -> ReportOutcome:
     """What becomes of a participant's first report."""
     seat = seats.rows.get(one.participant)
     if seat is None:
@@ -195,7 +195,7 @@ def _judge(one: Report, seats: _Seats) -> Outcome:
     return "paused" if seats.paused else "accepted"
 
 
-def _insert(connection: Connection, campaign: str, new: dict[int, Report]) -> list[Report]:
+def _insert(connection: Connection, campaign: str, new: dict[int, SubmittedReport]) -> list[SubmittedReport]:
     """Insert, and return those whose participant had a report by then."""
     if not new:
         return []

@@ -30,7 +30,7 @@ class RoundRow(NamedTuple):
     """When it should be closed at the latest, in seconds since 1970; the caller has the clock."""
 
 
-class Progress(NamedTuple):
+class RoundProgress(NamedTuple):
     """How far a round has come."""
 
     number: int
@@ -41,7 +41,7 @@ class Progress(NamedTuple):
     """Reports of seated participants that were refused, by reason."""
 
 
-class Estimate(NamedTuple):
+class StoredEstimate(NamedTuple):
     """What was learnt of where people are."""
 
     prior: tuple[float, ...]
@@ -140,14 +140,14 @@ def closed_rounds(store: Store, campaign: str) -> list[Round]:
     return [_round(*row) for row in found]
 
 
-def progress(store: Store, campaign: str) -> list[Progress]:
+def progress(store: Store, campaign: str) -> list[RoundProgress]:
     """Seats, reports and refusals of every round, counted from the rows."""
     refusals = schema.refusals
     with store.reading() as connection:
         numbers = connection.execute(
             select(_rounds.c.number).where(_rounds.c.campaign == campaign).order_by(_rounds.c.number)
         ).scalars()
-        rows = [Progress(number, 0, 0, {}) for number in numbers]
+        rows = [RoundProgress(number, 0, 0, {}) for number in numbers]
         seated = _per_round(connection, schema.participants, campaign)
         accepted = _per_round(connection, schema.reports, campaign)
         for refused in connection.execute(select(refusals).where(refusals.c.campaign == campaign)):
@@ -163,7 +163,7 @@ def reported(store: Store, campaign: str, number: int) -> int:
         return connection.execute(mine).scalar_one()
 
 
-def save_estimate(store: Store, campaign: str, number: int, estimate: Estimate) -> None:
+def save_estimate(store: Store, campaign: str, number: int, estimate: StoredEstimate) -> None:
     """Keep what was learnt once a round was closed; derived from its counts, so the first one stays."""
     values = {
         "campaign": campaign,
@@ -175,22 +175,22 @@ def save_estimate(store: Store, campaign: str, number: int, estimate: Estimate) 
         connection.execute(store.insert(schema.estimates).values(values).on_conflict_do_nothing())
 
 
-def estimates_of(store: Store, campaign: str) -> dict[int, Estimate]:
+def estimates_of(store: Store, campaign: str) -> dict[int, StoredEstimate]:
     """What was learnt after each round."""
     table = schema.estimates.c
     mine = select(table.round, table.prior, table.expected_coverage).where(table.campaign == campaign)
     with store.reading() as connection:
         rows = connection.execute(mine.order_by(table.round)).all()
-    return {row.round: Estimate(tuple(json.loads(row.prior)), row.expected_coverage) for row in rows}
+    return {row.round: StoredEstimate(tuple(json.loads(row.prior)), row.expected_coverage) for row in rows}
 
 
-def last_estimate(store: Store, campaign: str) -> Estimate | None:
+def last_estimate(store: Store, campaign: str) -> StoredEstimate | None:
     """What was learnt so far, or None before the first round was closed."""
     table = schema.estimates.c
     latest = select(table.prior, table.expected_coverage).where(table.campaign == campaign)
     with store.reading() as connection:
         row = connection.execute(latest.order_by(table.round.desc()).limit(1)).first()
-        return None if row is None else Estimate(tuple(json.loads(row.prior)), row.expected_coverage)
+        return None if row is None else StoredEstimate(tuple(json.loads(row.prior)), row.expected_coverage)
 
 
 def _at(campaign: str, number: int) -> ColumnElement[bool]:

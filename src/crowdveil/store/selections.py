@@ -13,7 +13,7 @@ from crowdveil.store import schema
 from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store
 
-Standing = Literal["seated", "reported", "selected", "not-selected"]
+ParticipantState = Literal["seated", "reported", "selected", "not-selected"]
 
 _campaigns, _chosen = schema.campaigns, schema.selections
 
@@ -46,7 +46,7 @@ def selection_of(store: Store, campaign: str) -> Selection | None:
         return _read(connection, campaign) if state == "finished" else None
 
 
-def standing(store: Store, campaign: str, participant: int) -> Standing | None:
+def participant_state(store: Store, campaign: str, participant: int) -> ParticipantState | None:
     """How a participant stands; None for one who is not there."""
     people, reports = schema.participants.c, schema.reports.c
     with store.reading() as connection:

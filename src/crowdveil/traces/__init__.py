@@ -6,16 +6,16 @@ from crowdveil.traces.foursquare import count_odd_offsets, read_foursquare
 from crowdveil.traces.geolife import read_geolife
 from crowdveil.traces.gpx import read_gpx
 from crowdveil.traces.snap import read_snap
-from crowdveil.traces.synthetic_city import City, Habits, synthetic_visits, tower_positions
+from crowdveil.traces.synthetic_city import Habits, SyntheticCity, synthetic_visits, tower_positions
 from crowdveil.traces.table import read_table
 from crowdveil.traces.timeline import read_timeline
 from crowdveil.traces.trace_files import Progress
 from crowdveil.traces.visits import Visits
 
 __all__ = [
-    "City",
     "Habits",
     "Progress",
+    "SyntheticCity",
     "Visits",
     "count_odd_offsets",
     "read_cabspotting",

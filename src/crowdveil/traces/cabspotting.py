@@ -14,7 +14,7 @@ import numpy as np
 from crowdveil.traces.clock import open_zone, utc_and_offset
 from crowdveil.traces.table import read_table
 from crowdveil.traces.trace_files import Progress, files_of, line_batches
-from crowdveil.traces.visit_builder import Gather, to_floats
+from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = (
@@ -26,18 +26,18 @@ def read_cabspotting(
     path: str | Path, *, zone: str = "America/Los_Angeles", progress: Progress | None = None
 ) -> Visits:
     """Read the folder as published, or the thinned CSV (plain, .gz or .xz)."""
-    gather = Gather(Path(path), EXPECTED)
-    if not gather.path.is_dir():
+    builder = VisitBuilder(Path(path), EXPECTED)
+    if not builder.path.is_dir():
         return read_table(path, time="utc", latitude="lat", longitude="lon", zone=zone, progress=progress)
     clock = open_zone(zone)
-    files = files_of(gather.path, "new_*.txt", EXPECTED)
+    files = files_of(builder.path, "new_*.txt", EXPECTED)
     for done, file in enumerate(files, start=1):
         for lines in line_batches(file, encoding="latin-1"):
-            latitude, longitude, _, time = gather.columns([line.split() for line in lines], 4)
+            latitude, longitude, _, time = builder.columns([line.split() for line in lines], 4)
             unix_s = to_floats(time)
             utc_s, offset_s = utc_and_offset(unix_s, np.zeros_like(unix_s), clock)
             names = [file.stem.removeprefix("new_")] * len(latitude)
-            gather.add(names, utc_s, offset_s, to_floats(latitude), to_floats(longitude))
+            builder.add(names, utc_s, offset_s, to_floats(latitude), to_floats(longitude))
         if progress:
             progress(done, len(files))
-    return gather.visits()
+    return builder.visits()

@@ -14,7 +14,7 @@ import numpy as np
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_times, utc_and_offset
 from crowdveil.traces.trace_files import Progress, csv_batches
-from crowdveil.traces.visit_builder import UNKNOWN_TOWER, Gather, to_floats
+from crowdveil.traces.visit_builder import UNKNOWN_TOWER, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = "3 fields: user, time, tower id (towers as in the tower file)"
@@ -32,27 +32,27 @@ def read_calls(path: str | Path, towers: str | Path, *, zone: str = "UTC", progr
     positions = read_towers(towers)
     number = {name: row for row, name in enumerate(positions)}
     degrees = np.array(list(positions.values()))
-    gather = Gather(Path(path), EXPECTED)
+    builder = VisitBuilder(Path(path), EXPECTED)
     first = True
-    for rows in csv_batches(gather.path, gather, progress=progress):
+    for rows in csv_batches(builder.path, builder, progress=progress):
         if first and rows and len(rows[0]) == 3 and np.isnan(read_times([rows[0][1]])[0][0]):
             rows.pop(0)  # the heading
         first = first and not rows
-        user, time, tower = gather.columns(rows, 3)
+        user, time, tower = builder.columns(rows, 3)
         at = np.array([number.get(name.strip(), -1) for name in tower], dtype=np.int64)
         known = at >= 0
-        gather.drop(UNKNOWN_TOWER, int((~known).sum()))
+        builder.drop(UNKNOWN_TOWER, int((~known).sum()))
         chosen = np.flatnonzero(known).tolist()
         utc_s, offset_s = utc_and_offset(*read_times([time[i] for i in chosen]), wall, "local")
-        gather.add([user[i] for i in chosen], utc_s, offset_s, degrees[at[known], 0], degrees[at[known], 1])
-    return gather.visits()
+        builder.add([user[i] for i in chosen], utc_s, offset_s, degrees[at[known], 0], degrees[at[known], 1])
+    return builder.visits()
 
 
 def read_towers(path: str | Path) -> dict[str, tuple[float, float]]:
     """Latitude and longitude by tower id. An error in here is fatal: a tower file is short and made with care."""
     path = Path(path)
-    gather = Gather(path, EXPECTED_TOWERS)
-    rows = [row for batch in csv_batches(path, gather) for row in batch]
+    builder = VisitBuilder(path, EXPECTED_TOWERS)
+    rows = [row for batch in csv_batches(path, builder) for row in batch]
     places = [0, 1, 2]
     lowered = [name.strip().lower() for name in rows[0]] if rows else []
     if any(name in lowered for name in NAMES[1]):
@@ -74,6 +74,6 @@ def read_towers(path: str | Path) -> dict[str, tuple[float, float]]:
             raise FileFormatError(f"{path}: tower {name[:40]!r} at {shown} is no position in degrees{hint}")
         if positions.setdefault(name, (latitude, longitude)) != (latitude, longitude):
             raise FileFormatError(f"{path}: tower {name[:40]!r} has two positions; each should have one")
-    if not positions or gather.dropped.total():
+    if not positions or builder.dropped.total():
         raise FileFormatError(f"{path}: holds no towers that can be read; expected {EXPECTED_TOWERS}")
     return positions

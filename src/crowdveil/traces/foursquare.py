@@ -18,7 +18,7 @@ import numpy as np
 
 from crowdveil.traces.clock import open_zone, read_iso, zone_offsets
 from crowdveil.traces.trace_files import Progress, line_batches
-from crowdveil.traces.visit_builder import DUPLICATE, Gather, to_floats
+from crowdveil.traces.visit_builder import DUPLICATE, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = (
@@ -31,19 +31,19 @@ MONTHS = {name: f"{number:02}" for number, name in enumerate(NAMES, start=1)}
 
 def read_foursquare(path: str | Path, *, zone: str | None = None, progress: Progress | None = None) -> Visits:
     """Read TSMC2014 check-ins; `zone` (such as 'America/New_York') replaces the file's offsets by that clock's."""
-    gather = Gather(Path(path), EXPECTED)
+    builder = VisitBuilder(Path(path), EXPECTED)
     clock = open_zone(zone) if zone is not None else None
     seen: set[str] = set()
-    for lines in line_batches(gather.path, encoding="latin-1", progress=progress):
+    for lines in line_batches(builder.path, encoding="latin-1", progress=progress):
         fresh = [line for line in dict.fromkeys(lines) if line not in seen]
         seen.update(fresh)
-        gather.drop(DUPLICATE, len(lines) - len(fresh))
+        builder.drop(DUPLICATE, len(lines) - len(fresh))
         rows = [line.split("\t") for line in fresh]
-        user, _, _, _, latitude, longitude, minutes, time = gather.columns(rows, 8)
+        user, _, _, _, latitude, longitude, minutes, time = builder.columns(rows, 8)
         utc_s, _ = read_iso([_as_iso(text) for text in time])
         offset_s = 60 * to_floats(minutes) if clock is None else np.nan_to_num(zone_offsets(clock, utc_s))
-        gather.add(user, utc_s, offset_s, to_floats(latitude), to_floats(longitude))
-    return gather.visits()
+        builder.add(user, utc_s, offset_s, to_floats(latitude), to_floats(longitude))
+    return builder.visits()
 
 
 def count_odd_offsets(visits: Visits, zone: str) -> int:

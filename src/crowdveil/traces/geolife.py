@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
 from crowdveil.traces.trace_files import Progress, files_of, line_batches
-from crowdveil.traces.visit_builder import Gather, to_floats
+from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = (
@@ -24,22 +24,22 @@ HEADING = 6
 
 def read_geolife(path: str | Path, *, zone: str = "Asia/Shanghai", progress: Progress | None = None) -> Visits:
     """Read all users below a folder (`Geolife Trajectories 1.3`, its `Data`, or the folder of one user)."""
-    gather = Gather(Path(path), EXPECTED)
+    builder = VisitBuilder(Path(path), EXPECTED)
     clock = open_zone(zone)
     # resolved, so that the folder of one user, given as ".", still has its name
-    files = files_of(gather.path.resolve(), "*.plt", EXPECTED)
+    files = files_of(builder.path.resolve(), "*.plt", EXPECTED)
     for done, file in enumerate(files, start=1):
         name = (file.parent.parent if file.parent.name == "Trajectory" else file.parent).name
         lines = [line for batch in line_batches(file, encoding="latin-1") for line in batch]
         if len(lines) < HEADING:
-            gather.drop("file without the heading")
-        _add(gather, name, lines[HEADING:], clock)
+            builder.drop("file without the heading")
+        _add(builder, name, lines[HEADING:], clock)
         if progress:
             progress(done, len(files))
-    return gather.visits()
+    return builder.visits()
 
 
-def _add(gather: Gather, name: str, lines: list[str], clock: ZoneInfo) -> None:
-    latitude, longitude, _, _, _, date, time = gather.columns([line.split(",") for line in lines], 7)
+def _add(builder: VisitBuilder, name: str, lines: list[str], clock: ZoneInfo) -> None:
+    latitude, longitude, _, _, _, date, time = builder.columns([line.split(",") for line in lines], 7)
     utc_s, offset_s = utc_and_offset(*read_iso([f"{d}T{t}" for d, t in zip(date, time, strict=True)]), clock)
-    gather.add([name] * len(latitude), utc_s, offset_s, to_floats(latitude), to_floats(longitude))
+    builder.add([name] * len(latitude), utc_s, offset_s, to_floats(latitude), to_floats(longitude))

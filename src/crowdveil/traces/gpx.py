@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, ParseError, iterparse
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
 from crowdveil.traces.trace_files import Progress, read_bytes
-from crowdveil.traces.visit_builder import Gather, to_floats
+from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = 'a GPX file with points such as <trkpt lat="48.1" lon="11.5"><time>2024-03-04T08:00:00Z</time></trkpt>'
@@ -20,9 +20,9 @@ def read_gpx(
     path: str | Path, *, user: str = "device", zone: str | None = None, progress: Progress | None = None
 ) -> Visits:
     """Read one GPX file (plain, .gz or .xz), whose only user is called `user`; GPX times are UTC."""
-    gather = Gather(Path(path), EXPECTED)
+    builder = VisitBuilder(Path(path), EXPECTED)
     clock = open_zone(zone) if zone is not None else None
-    data = read_bytes(gather.path)
+    data = read_bytes(builder.path)
     times: list[str] = []
     latitude: list[str] = []
     longitude: list[str] = []
@@ -37,10 +37,10 @@ def read_gpx(
         # an unknown encoding is a LookupError, a multi-byte one a ValueError
         raise FileFormatError(f"{path}: is not well-formed XML ({error}); expected {EXPECTED}") from None
     utc_s, offset_s = utc_and_offset(*read_iso(times), clock)
-    gather.add([user] * len(times), utc_s, offset_s, to_floats(latitude), to_floats(longitude))
+    builder.add([user] * len(times), utc_s, offset_s, to_floats(latitude), to_floats(longitude))
     if progress:
         progress(len(data), len(data))
-    return gather.visits()
+    return builder.visits()
 
 
 def _local_name(element: Element) -> str:

@@ -14,7 +14,7 @@ import duckdb
 
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.trace_files import BATCH_ROWS, MAGIC_PARQUET, Progress, reading
-from crowdveil.traces.visit_builder import Gather
+from crowdveil.traces.visit_builder import VisitBuilder
 
 TEXT = {"VARCHAR", "UUID"}
 WHOLE = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG")} | {"INTEGER", "UINTEGER"}
@@ -39,19 +39,19 @@ STATED_ROWS = "SELECT num_rows FROM parquet_file_metadata(?)"
 
 
 def parquet_batches(
-    gather: Gather, user: str, time: str, numbers: Sequence[str], *, progress: Progress | None = None
+    builder: VisitBuilder, user: str, time: str, numbers: Sequence[str], *, progress: Progress | None = None
 ) -> Iterator[list[tuple[str, ...]]]:
     """Columns of text, a batch of rows at a time: user, time, numbers. NULL is empty text, as in a CSV."""
-    path = gather.path
+    path = builder.path
     with reading(path), path.open("rb") as file:
         head = file.read(len(MAGIC_PARQUET))
     if head != MAGIC_PARQUET:
         why = "does not start with PAR1" if head else "is empty"
-        raise FileFormatError(f"{path}: {why}; expected {gather.expected}")
+        raise FileFormatError(f"{path}: {why}; expected {builder.expected}")
     with _opened(path) as (connection, name):
         types = _types(connection, name)
         wanted = [(user, USER), (time, TIME), *((number, MEASURE) for number in numbers)]
-        texts = [_as_text(gather, types, column, *right) for column, right in wanted]
+        texts = [_as_text(builder, types, column, *right) for column, right in wanted]
         renamed = ", ".join(f"c{place}" for place in range(len(types)))
         stated = connection.execute(STATED_ROWS, [name]).fetchall()[0][0]
         done, size = 0, path.stat().st_size
@@ -102,13 +102,15 @@ def _types(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, 
     return list(zip(names, (row[1] for row in described.fetchall()), strict=True))
 
 
-def _as_text(gather: Gather, types: Sequence[tuple[str, str]], name: str, allowed: set[str], in_words: str) -> str:
+def _as_text(
+    builder: VisitBuilder, types: Sequence[tuple[str, str]], name: str, allowed: set[str], in_words: str
+) -> str:
     """Return the expression that makes text of a column, or say what is wrong with it."""
-    place = gather.place([column for column, _ in types], name, "its columns are")
+    place = builder.place([column for column, _ in types], name, "its columns are")
     kind = types[place][1]
     # a DECIMAL states its width in brackets; a list of them ends in other ones
     if (kind.partition("(")[0] if kind.endswith(")") else kind) not in allowed:
-        raise FileFormatError(f"{gather.path}: its column {name!r} is of type {kind[:80]}; should be {in_words}")
+        raise FileFormatError(f"{builder.path}: its column {name!r} is of type {kind[:80]}; should be {in_words}")
     column = f"c{place}"
     if kind == "TIMESTAMP":
         # to whole seconds first: the least of all timestamps cannot be made text

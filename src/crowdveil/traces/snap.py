@@ -12,7 +12,7 @@ from pathlib import Path
 
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
 from crowdveil.traces.trace_files import Progress, line_batches
-from crowdveil.traces.visit_builder import Gather, to_floats
+from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = "5 tab-separated fields: user, time such as 2010-10-19T23:55:27Z, latitude, longitude, location id"
@@ -20,11 +20,11 @@ EXPECTED = "5 tab-separated fields: user, time such as 2010-10-19T23:55:27Z, lat
 
 def read_snap(path: str | Path, *, zone: str | None = None, progress: Progress | None = None) -> Visits:
     """Read Gowalla or Brightkite check-ins."""
-    gather = Gather(Path(path), EXPECTED)
+    builder = VisitBuilder(Path(path), EXPECTED)
     clock = open_zone(zone) if zone is not None else None
-    for lines in line_batches(gather.path, encoding="utf-8", progress=progress):
+    for lines in line_batches(builder.path, encoding="utf-8", progress=progress):
         rows = [line.split("\t") for line in lines]
-        user, time, latitude, longitude, _ = gather.columns(rows, 5)
+        user, time, latitude, longitude, _ = builder.columns(rows, 5)
         utc_s, offset_s = utc_and_offset(*read_iso(time), clock)
-        gather.add(user, utc_s, offset_s, to_floats(latitude), to_floats(longitude))
-    return gather.visits()
+        builder.add(user, utc_s, offset_s, to_floats(latitude), to_floats(longitude))
+    return builder.visits()

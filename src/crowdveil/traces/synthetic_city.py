@@ -48,7 +48,7 @@ BLOCK_USERS = 20_000
 
 
 @dataclass(frozen=True)
-class _Town:
+class _CityLayout:
     """Where things are, in km east and north of the centre, whoever lives there."""
 
     districts: FloatArray
@@ -64,7 +64,7 @@ class _Town:
 class _Map:
     """A town, and where its people live, work and go out."""
 
-    town: _Town
+    town: _CityLayout
     homes: FloatArray
     work: IntArray
     favourites: IntArray
@@ -108,7 +108,7 @@ class Habits:
 
 
 @dataclass(frozen=True)
-class City:
+class SyntheticCity:
     """The like of `synthetic_visits` for any number of people, made a block of them at a time; all live in one town.
 
     The town is drawn from the generator seeded with [seed], block k of its people from [seed, k]: any block can be made
@@ -193,7 +193,7 @@ def _plane_at(latitude: float, longitude: float) -> Plane:
     return Plane(degrees_to_e7(latitude), degrees_to_e7(longitude))
 
 
-def _lay_out(generator: np.random.Generator, users: int, radius_km: float, town: _Town | None = None) -> _Map:
+def _lay_out(generator: np.random.Generator, users: int, radius_km: float, town: _CityLayout | None = None) -> _Map:
     """People, and the town around them unless there is one already."""
     # nearly all of a Gaussian lies within 2.5 of its spreads
     districts = generator.uniform(-0.55, 0.55, (DISTRICTS, 2)) * radius_km if town is None else town.districts
@@ -205,7 +205,7 @@ def _lay_out(generator: np.random.Generator, users: int, radius_km: float, town:
         venues = nearby * generator.uniform(0, 1, (VENUES, 1)) + generator.normal(0, radius_km / 10, (VENUES, 2))
         pull = generator.permutation(1 / np.arange(1, VENUES + 1) ** 0.7)
         jobs = generator.permutation(1 / np.arange(1, OFFICES + 1) ** 0.7)
-        town = _Town(districts, people, offices, jobs, venues, pull)
+        town = _CityLayout(districts, people, offices, jobs, venues, pull)
     work = _choose(generator, homes, town.offices, town.jobs, COMMUTE_KM, 1)[:, 0]
     favourites = _choose(generator, homes, town.venues, town.pull, OUTING_KM, FAVOURITES)
     return _Map(town, homes, work, favourites)

@@ -11,7 +11,7 @@ from pathlib import Path
 from crowdveil.errors import InputError
 from crowdveil.traces.clock import Clock, open_zone, read_times, utc_and_offset
 from crowdveil.traces.trace_files import Progress, csv_batches, is_parquet
-from crowdveil.traces.visit_builder import Gather, to_floats
+from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 
 
@@ -46,25 +46,27 @@ def read_table(
     if is_parquet(Path(path)):
         from crowdveil.traces.parquet import parquet_batches  # DuckDB takes a while to load; most files are CSV
 
-        gather = Gather(Path(path), f"a Parquet file with the columns {', '.join(names)}")
-        batches = parquet_batches(gather, user, time, numbers, progress=progress)
+        builder = VisitBuilder(Path(path), f"a Parquet file with the columns {', '.join(names)}")
+        batches = parquet_batches(builder, user, time, numbers, progress=progress)
     else:
-        gather = Gather(Path(path), f"a CSV with the columns {', '.join(names)}")
-        batches = _csv_columns(gather, names, progress)
+        builder = VisitBuilder(Path(path), f"a CSV with the columns {', '.join(names)}")
+        batches = _csv_columns(builder, names, progress)
     for who, when, *rest in batches:
         utc_s, offset_s = utc_and_offset(*read_times(when), wall, clock)
         if offset_minutes is not None:
             offset_s = 60 * to_floats(rest[2])
-        gather.add(who, utc_s, offset_s, to_floats(rest[0]), to_floats(rest[1]))
-    return gather.visits()
+        builder.add(who, utc_s, offset_s, to_floats(rest[0]), to_floats(rest[1]))
+    return builder.visits()
 
 
-def _csv_columns(gather: Gather, names: Sequence[str], progress: Progress | None) -> Iterator[list[tuple[str, ...]]]:
+def _csv_columns(
+    builder: VisitBuilder, names: Sequence[str], progress: Progress | None
+) -> Iterator[list[tuple[str, ...]]]:
     heading: list[str] | None = None
-    for rows in csv_batches(gather.path, gather, progress=progress):
+    for rows in csv_batches(builder.path, builder, progress=progress):
         if heading is None and rows:
             heading = [name.strip() for name in rows.pop(0)]
-            places = [gather.place(heading, name, "its first line reads") for name in names]
+            places = [builder.place(heading, name, "its first line reads") for name in names]
         if heading is not None:
-            columns = gather.columns(rows, len(heading))
+            columns = builder.columns(rows, len(heading))
             yield [columns[place] for place in places]

@@ -24,7 +24,7 @@ from crowdveil.arrays import FloatArray
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_times, utc_and_offset
 from crowdveil.traces.trace_files import Progress, read_bytes
-from crowdveil.traces.visit_builder import DUPLICATE, Gather, to_floats
+from crowdveil.traces.visit_builder import DUPLICATE, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 
 EXPECTED = (
@@ -40,22 +40,22 @@ def read_timeline(
     path: str | Path, *, user: str = "device", zone: str | None = None, progress: Progress | None = None
 ) -> Visits:
     """Read the export of one device, whose only user is called `user`."""
-    gather = Gather(Path(path), EXPECTED)
+    builder = VisitBuilder(Path(path), EXPECTED)
     clock = open_zone(zone) if zone is not None else None
-    data = read_bytes(gather.path)
+    data = read_bytes(builder.path)
     try:
         found = list(_fixes(json.loads(data)))
     except (ValueError, RecursionError):
         raise FileFormatError(f"{path}: is not JSON; expected {EXPECTED}") from None
     fixes = list(dict.fromkeys(found))
-    gather.drop(DUPLICATE, len(found) - len(fixes))
+    builder.drop(DUPLICATE, len(found) - len(fixes))
     times, after_s, latitude, longitude = zip(*fixes, strict=True) if fixes else ((), (), (), ())
     seconds, stated = read_times(times)
     utc_s, offset_s = utc_and_offset(seconds + np.array(after_s, dtype=np.float64), stated, clock)
-    gather.add([user] * len(fixes), utc_s, offset_s, _degrees(latitude), _degrees(longitude))
+    builder.add([user] * len(fixes), utc_s, offset_s, _degrees(latitude), _degrees(longitude))
     if progress:
         progress(len(data), len(data))
-    return gather.visits()
+    return builder.visits()
 
 
 def _degrees(values: tuple[str, ...]) -> FloatArray:

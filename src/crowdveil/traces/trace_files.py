@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from crowdveil.errors import FileFormatError
-from crowdveil.traces.visit_builder import BROKEN_QUOTING, Gather
+from crowdveil.traces.visit_builder import BROKEN_QUOTING, VisitBuilder
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with what is done and the total: bytes of a file as it lies on disk, or files of a folder."""
@@ -99,7 +99,7 @@ def line_batches(path: Path, *, encoding: str, progress: Progress | None = None)
         yield [line for line in text.replace("\r", "").split("\n") if line and not line.isspace()]
 
 
-def csv_batches(path: Path, gather: Gather, *, progress: Progress | None = None) -> Iterator[list[list[str]]]:
+def csv_batches(path: Path, builder: VisitBuilder, *, progress: Progress | None = None) -> Iterator[list[list[str]]]:
     """Rows of fields, quotes undone, blank lines left out; the delimiter (, tab or ;) is read off the first line."""
     # a batch's lines reach the reader one by one, so that a quoted line break may lie across two batches
     lines = (line for text in _text_batches(path, "utf-8", progress) for line in io.StringIO(text, newline=""))
@@ -112,7 +112,7 @@ def csv_batches(path: Path, gather: Gather, *, progress: Progress | None = None)
             rows.extend(islice(reader, BATCH_ROWS))
             more = len(rows) == BATCH_ROWS
         except csv.Error:
-            gather.drop(BROKEN_QUOTING)
+            builder.drop(BROKEN_QUOTING)
         yield [row for row in rows if row]
 
 

@@ -15,7 +15,7 @@ from crowdveil.traces.visits import Visits
 LATEST_S = 4_102_444_800
 """The year 2100: times beyond it, or before 1970, come from broken clocks and wrong units."""
 MAX_OFFSET_S = 18 * 3600
-LARGEST = 1e15
+MAX_NUMBER = 1e15
 
 NO_USER = "no user"
 BROKEN_QUOTING = "broken quoting"
@@ -37,7 +37,7 @@ def to_floats(values: Sequence[str]) -> FloatArray:
         numbers = np.array(list(map(float, values)), dtype=np.float64)
     except ValueError:
         numbers = np.array([_to_float(value) for value in values], dtype=np.float64)
-    return np.where(np.abs(numbers) <= LARGEST, numbers, np.nan)
+    return np.where(np.abs(numbers) <= MAX_NUMBER, numbers, np.nan)
 
 
 def _to_float(value: str) -> float:
@@ -47,7 +47,7 @@ def _to_float(value: str) -> float:
         return float("nan")
 
 
-class Gather:
+class VisitBuilder:
     """Rows of one source on their way to visits. `expected` says, for errors, what would be right."""
 
     def __init__(self, path: Path, expected: str) -> None:

@@ -17,9 +17,9 @@ from crowdveil.errors import FileFormatError, InputError
 
 PROTOCOL: Final = 1
 POLICY_MEDIA_TYPE = "application/vnd.crowdveil.policy"
-MOST_WHOLE = 2**53 - 1
+MAX_WHOLE = 2**53 - 1
 """The largest whole number that every language's JSON reads exactly."""
-MOST_OFFER_BYTES = 3000
+MAX_OFFER_BYTES = 3000
 """An offer's JSON text, so that it fits into a status of fixed size."""
 
 
@@ -39,8 +39,8 @@ def _plain_json(value: dict[str, Any]) -> dict[str, Any]:
 
 def _short_enough(offer: str) -> str:
     size = len(canonical_json(offer))
-    if size > MOST_OFFER_BYTES:
-        raise ValueError(f"takes {size:,} bytes as JSON; at most {MOST_OFFER_BYTES:,}")
+    if size > MAX_OFFER_BYTES:
+        raise ValueError(f"takes {size:,} bytes as JSON; at most {MAX_OFFER_BYTES:,}")
     return offer
 
 
@@ -54,8 +54,8 @@ Item = TypeVar("Item")
 Many = Annotated[tuple[Item, ...], Strict(False)]
 """A list in JSON, a tuple here; its items stay strict."""
 Protocol = Annotated[int, AfterValidator(_known_protocol), Field(json_schema_extra={"const": PROTOCOL})]
-Whole = Annotated[int, Field(ge=0, le=MOST_WHOLE)]
-Positive = Annotated[int, Field(ge=1, le=MOST_WHOLE)]
+Whole = Annotated[int, Field(ge=0, le=MAX_WHOLE)]
+Positive = Annotated[int, Field(ge=1, le=MAX_WHOLE)]
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex")]
@@ -63,7 +63,7 @@ CampaignId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Offer = Annotated[
     str,
-    Field(min_length=1, max_length=MOST_OFFER_BYTES, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]+$"),
+    Field(min_length=1, max_length=MAX_OFFER_BYTES, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]+$"),
     AfterValidator(_short_enough),
 ]
 AreaObject = Annotated[dict[str, Any], AfterValidator(_plain_json), Field(description="as Area.describe() gives")]

@@ -28,7 +28,7 @@ from crowdveil.wire.message import (
     Whole,
 )
 
-MOST_INVITES = 10_000
+MAX_INVITES = 10_000
 """In one request; more take several."""
 
 RoundState = Literal["opening", "open", "closed"]
@@ -48,7 +48,7 @@ AuditRow = Annotated[tuple[Whole, Whole, Whole | None], Strict(False)]
 """Participant, round, symbol; None for NULL."""
 
 
-class NewCampaign(Message):
+class CampaignPlan(Message):
     """What an operator fixes before a campaign starts."""
 
     protocol: Protocol
@@ -71,7 +71,7 @@ class NewCampaign(Message):
     rounds: Positive = 6
     confidence: OpenShare = 0.95
     """ρ, of algorithm-2 alone."""
-    way: Literal["crowdveil", "algorithm-2"] = "crowdveil"
+    algorithm: Literal["crowdveil", "algorithm-2"] = "crowdveil"
     prior: Many[Share] | None = None
     """What is known of where people are, a share for each cell; None for nothing."""
     null_epsilon: Epsilon | None = None
@@ -117,7 +117,7 @@ class CampaignView(Message):
     protocol: Protocol
     campaign: CampaignId
     state: CampaignState
-    plan: NewCampaign
+    plan: CampaignPlan
     created: Whole
     """Seconds since 1970 (UTC)."""
     rounds: Many[RoundView]
@@ -164,7 +164,7 @@ class InviteRequest(Message):
     """Asks for invites; each lets one device in."""
 
     protocol: Protocol
-    count: Annotated[int, Field(ge=1, le=MOST_INVITES)]
+    count: Annotated[int, Field(ge=1, le=MAX_INVITES)]
 
 
 class Invites(Message):
@@ -255,7 +255,7 @@ class AuditRecord(Message):
 
     protocol: Protocol
     campaign: CampaignId
-    plan: NewCampaign
+    plan: CampaignPlan
     seed: Whole
     rounds: Many[AuditRound]
     rows: Many[AuditRow]

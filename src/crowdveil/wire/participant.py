@@ -49,10 +49,10 @@ SYMBOL_DIGITS = len(NULL_SYMBOL)
 STATUS_BYTES = 4096
 """Size of every status; a constant of protocol 1."""
 
-Standing = Literal["seated", "reported", "selected", "not-selected"]
+ParticipantState = Literal["seated", "reported", "selected", "not-selected"]
 
 
-class CampaignInfo(Message):
+class Announcement(Message):
     """What anyone may know of a campaign, and all that a device needs to decide whether to take part."""
 
     protocol: Protocol
@@ -83,7 +83,7 @@ class CampaignInfo(Message):
         return self
 
 
-class Enrolment(Message):
+class SeatRequest(Message):
     """Asks for a seat. The device chooses a secret and sends its digest; asking again with it gives the same seat."""
 
     protocol: Protocol
@@ -155,13 +155,13 @@ class ParticipantStatus(Message):
     protocol: Protocol
     campaign: CampaignId
     participant: Whole
-    state: Standing
+    state: ParticipantState
     offer: Offer | None
     """For those who are selected; None for the others."""
     padding: Annotated[str, Field(max_length=STATUS_BYTES, pattern="^ *$")]
 
     @classmethod
-    def of(cls, campaign: str, participant: int, state: Standing, offer: str) -> Self:
+    def of(cls, campaign: str, participant: int, state: ParticipantState, offer: str) -> Self:
         """A status of the right size; `offer` is the campaign's and goes to the selected alone."""
         shown = offer if state == "selected" else None
         bare = cls.model_construct(

@@ -37,35 +37,35 @@ Kind = Literal[
 ]
 
 
-class Entry(NamedTuple):
+class ProblemKind(NamedTuple):
     """A problem's status and title."""
 
     status: int
     title: str
 
 
-PROBLEMS: dict[Kind, Entry] = {
-    "malformed": Entry(400, "The request is not JSON of this protocol"),
-    "unauthorized": Entry(401, "A valid token is needed"),
-    "forbidden": Entry(403, "This token is for another role"),
-    "bad-invite": Entry(403, "The invite is unknown, or was used by another device"),
-    "not-found": Entry(404, "There is no such thing"),
-    "unknown-participant": Entry(404, "There is no such participant; enrol first"),
-    "method-not-allowed": Entry(405, "This address does not answer that method"),
-    "wrong-state": Entry(409, "The campaign is not in a state that allows this"),
-    "no-seat": Entry(409, "No seat is free at the moment; ask again when the next round opens"),
-    "report-conflict": Entry(409, "Another report of this participant was stored before; it stays"),
-    "round-closed": Entry(409, "The round is closed; the report was not counted"),
-    "wrong-round": Entry(409, "The participant's seat is in another round"),
-    "wrong-policy": Entry(409, "The report was drawn from another policy than the round's"),
-    "too-large": Entry(413, "The request is too large"),
-    "unsupported-media-type": Entry(415, "The request is not of a media type that is read here"),
-    "invalid": Entry(422, "A field does not fit"),
-    "wrong-symbol": Entry(422, "The round's policy has no such symbol"),
-    "too-many-requests": Entry(429, "Too many requests; wait and send the same again"),
-    "internal": Entry(500, "The server failed"),
-    "unavailable": Entry(503, "The server cannot store at the moment; send the same again"),
-    "paused": Entry(503, "The campaign is paused; send the same again later"),
+PROBLEMS: dict[Kind, ProblemKind] = {
+    "malformed": ProblemKind(400, "The request is not JSON of this protocol"),
+    "unauthorized": ProblemKind(401, "A valid token is needed"),
+    "forbidden": ProblemKind(403, "This token is for another role"),
+    "bad-invite": ProblemKind(403, "The invite is unknown, or was used by another device"),
+    "not-found": ProblemKind(404, "There is no such thing"),
+    "unknown-participant": ProblemKind(404, "There is no such participant; enrol first"),
+    "method-not-allowed": ProblemKind(405, "This address does not answer that method"),
+    "wrong-state": ProblemKind(409, "The campaign is not in a state that allows this"),
+    "no-seat": ProblemKind(409, "No seat is free at the moment; ask again when the next round opens"),
+    "report-conflict": ProblemKind(409, "Another report of this participant was stored before; it stays"),
+    "round-closed": ProblemKind(409, "The round is closed; the report was not counted"),
+    "wrong-round": ProblemKind(409, "The participant's seat is in another round"),
+    "wrong-policy": ProblemKind(409, "The report was drawn from another policy than the round's"),
+    "too-large": ProblemKind(413, "The request is too large"),
+    "unsupported-media-type": ProblemKind(415, "The request is not of a media type that is read here"),
+    "invalid": ProblemKind(422, "A field does not fit"),
+    "wrong-symbol": ProblemKind(422, "The round's policy has no such symbol"),
+    "too-many-requests": ProblemKind(429, "Too many requests; wait and send the same again"),
+    "internal": ProblemKind(500, "The server failed"),
+    "unavailable": ProblemKind(503, "The server cannot store at the moment; send the same again"),
+    "paused": ProblemKind(503, "The campaign is paused; send the same again later"),
 }
 """The one table; `Problem` refuses a document that contradicts it."""
 

@@ -12,8 +12,8 @@ from crowdveil.paper.figures import (
     several_uploads,
     two_targets,
 )
-from crowdveil.paper.figures.figure import FULL, QUICK, Effort, Figure, Found, Measured, Simulated
-from crowdveil.plots.figure_spec import Look
+from crowdveil.paper.figures.figure import FULL, QUICK, Effort, Figure, FinishedCases, Measured, Simulated
+from crowdveil.plots.figure_spec import FigureSpec
 
 OF_STUDY: dict[str, tuple[Figure, ...]] = {
     "new-york": (
@@ -46,4 +46,4 @@ OF_STUDY: dict[str, tuple[Figure, ...]] = {
     ),
 }
 
-__all__ = ["FULL", "OF_STUDY", "QUICK", "Effort", "Figure", "Found", "Look", "Measured", "Simulated"]
+__all__ = ["FULL", "OF_STUDY", "QUICK", "Effort", "Figure", "FigureSpec", "FinishedCases", "Measured", "Simulated"]

@@ -22,9 +22,9 @@ from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.certify import certify
 from crowdveil.draw import draw_many
 from crowdveil.errors import NotPrivateError
-from crowdveil.paper.cities import Source, open_world
+from crowdveil.paper.cities import CitySource, open_city
 from crowdveil.paper.figures.figure import Effort, Measured
-from crowdveil.plots.figure_spec import OURS, Look
+from crowdveil.plots.figure_spec import OURS, FigureSpec
 from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.quota import minimum_beta
@@ -32,7 +32,7 @@ from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.simulate.records import Record, interval
 from crowdveil.simulate.simulation import PLACES_STREAM, Crowd
 
-LOOK = Look(
+SPEC = FigureSpec(
     name="attackers",
     title="What an attacker learns from one report",
     paper="",
@@ -48,18 +48,18 @@ SIMULATED = 100_000
 """Reports drawn for each guess that is tested."""
 
 
-def records(source: Source, effort: Effort) -> list[Record]:
+def records(source: CitySource, effort: Effort) -> list[Record]:
     """For every ε: our policy (equal and informative columns), Laplace, no report at all, and the bound."""
-    world = open_world(source)
-    target = (int(world.densest[0]),)
+    dataset = open_city(source)
+    target = (int(dataset.densest[0]),)
     made: list[Record] = []
     for base in BASES:
         values: dict[str, list[float]] = {}
         for seed in range(min(effort.seeds, 8)):
-            places = world.places(*OURS, 0.7, target, np.random.default_rng([seed, PLACES_STREAM]))
-            crowd = Crowd(world.area, target, places, log(base))
+            places = dataset.places(*OURS, 0.7, target, np.random.default_rng([seed, PLACES_STREAM]))
+            crowd = Crowd(dataset.area, target, places, log(base))
             pi = crowd.prior()
-            bound = guess_bounds(world.area, pi, log(base))
+            bound = guess_bounds(dataset.area, pi, log(base))
             for name, policy in _policies(crowd, pi).items():
                 values.setdefault(name, []).append(_attack(policy, pi, bound, seed))
             values.setdefault("no report", []).append(float(pi.max()))
@@ -68,7 +68,7 @@ def records(source: Source, effort: Effort) -> list[Record]:
             mean, low, high = interval(shares, most=1.0)
             made.append(
                 Record(
-                    figure=LOOK.name,
+                    figure=SPEC.name,
                     dataset=source.name,
                     method=method,
                     profile=OURS[0],
@@ -129,4 +129,4 @@ def _attack(policy: Policy, pi: FloatArray, bound: FloatArray, seed: int) -> flo
     return float((guess[symbols] == cells).mean())
 
 
-FIGURE = Measured(LOOK, records)
+FIGURE = Measured(SPEC, records)

@@ -6,14 +6,14 @@ from dataclasses import replace
 from math import log
 
 from crowdveil.paper.cases import Case
-from crowdveil.paper.cities import Source, offsets, open_world
-from crowdveil.paper.figures.figure import Effort, Found, Simulated, coverage_records
-from crowdveil.plots.figure_spec import OURS, PAPER, Look
+from crowdveil.paper.cities import CitySource, offsets, open_city
+from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated, coverage_records
+from crowdveil.plots.figure_spec import OURS, PAPER, FigureSpec
 from crowdveil.profile.place import Rule
 from crowdveil.simulate.records import Record
 from crowdveil.simulate.simulation import Method
 
-LOOK = Look(
+SPEC = FigureSpec(
     name="densest",
     title="The twenty densest targets, one by one",
     paper="",
@@ -36,20 +36,20 @@ METHODS: tuple[tuple[Method, tuple[str, Rule]], ...] = (
 )
 
 
-def cases(source: Source, effort: Effort) -> list[Case]:
+def cases(source: CitySource, effort: Effort) -> list[Case]:
     """Every target, position and method."""
     seeds = (0, effort.densest_seeds)
     found = []
     for offset in range(min(effort.offsets, offsets(source.name))):
-        densest = open_world(source, offset).densest
+        densest = open_city(source, offset).densest
         for rank in range(1, TARGETS + 1):
             target = (int(densest[rank - 1]),)
             for method, (profile, rule) in METHODS:
-                found.append(Case(LOOK.name, f"{rank}", offset, target, method, profile, rule, log(4), 0.7, seeds))
+                found.append(Case(SPEC.name, f"{rank}", offset, target, method, profile, rule, log(4), 0.7, seeds))
     return found
 
 
-def records(source: Source, found: Found) -> list[Record]:
+def records(source: CitySource, found: FinishedCases) -> list[Record]:
     """One record per target, position and method, and the mean over all of them per method."""
     single = coverage_records(
         source, found, independent="seeds", by_offset=True, extra=lambda case: {"rank": int(case.label)}
@@ -61,4 +61,4 @@ def records(source: Source, found: Found) -> list[Record]:
     return [*mean, *single]
 
 
-FIGURE = Simulated(LOOK, cases, records)
+FIGURE = Simulated(SPEC, cases, records)

@@ -7,15 +7,15 @@ from math import log
 import numpy as np
 
 from crowdveil.paper.cases import Case
-from crowdveil.paper.cities import Source, open_world
-from crowdveil.paper.figures.figure import Effort, Found, Simulated
-from crowdveil.plots.figure_spec import PAPER, Look
+from crowdveil.paper.cities import CitySource, open_city
+from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated
+from crowdveil.plots.figure_spec import PAPER, FigureSpec
 from crowdveil.prior import divergence
 from crowdveil.profile.place import NULL
 from crowdveil.simulate.records import Record, interval
 from crowdveil.simulate.simulation import PLACES_STREAM
 
-LOOK = Look(
+SPEC = FigureSpec(
     name="divergences",
     title="Learning where people are",
     paper="Figure 8",
@@ -30,22 +30,22 @@ LOOK = Look(
 MANY = 8
 
 
-def cases(source: Source, effort: Effort) -> list[Case]:
+def cases(source: CitySource, effort: Effort) -> list[Case]:
     """One dense target, and eight random ones, for every k."""
-    world = open_world(source)
+    dataset = open_city(source)
     found = []
     for seed in range(effort.divergence_seeds):
-        many = np.random.default_rng([seed, 8]).choice(len(world.area), MANY, replace=False)
-        for targets in ((int(world.densest[0]),), tuple(sorted(many.tolist()))):
+        many = np.random.default_rng([seed, 8]).choice(len(dataset.area), MANY, replace=False)
+        for targets in ((int(dataset.densest[0]),), tuple(sorted(many.tolist()))):
             label = "1 target" if len(targets) == 1 else f"{MANY} targets"
             for k in effort.group_counts:
                 for method in ("algorithm-2", "crowdveil"):
                     one = (seed, seed + 1)
-                    found.append(Case(LOOK.name, label, 0, targets, method, *PAPER, log(4), 0.7, one, rounds=k))
+                    found.append(Case(SPEC.name, label, 0, targets, method, *PAPER, log(4), 0.7, one, rounds=k))
     return found
 
 
-def records(source: Source, found: Found) -> list[Record]:
+def records(source: CitySource, found: FinishedCases) -> list[Record]:
     """One record per number of targets, k and method, and the start as k = 0."""
     groups: dict[tuple[str, str, int], list[float]] = {}
     for case, result in found:
@@ -58,7 +58,7 @@ def records(source: Source, found: Found) -> list[Record]:
         mean, low, high = interval(values)
         made.append(
             Record(
-                figure=LOOK.name,
+                figure=SPEC.name,
                 dataset=source.name,
                 method=method,
                 profile=PAPER[0],
@@ -79,15 +79,15 @@ def records(source: Source, found: Found) -> list[Record]:
     return made
 
 
-def _start(source: Source, seeds: list[int]) -> list[float]:
+def _start(source: CitySource, seeds: list[int]) -> list[float]:
     """The uniform distribution against each seed's true one."""
-    world = open_world(source)
+    dataset = open_city(source)
     values = []
     for seed in seeds:
-        places = world.places(*PAPER, 0.7, (0,), np.random.default_rng([seed, PLACES_STREAM]))
-        count = np.bincount(places[places != NULL], minlength=len(world.area))
+        places = dataset.places(*PAPER, 0.7, (0,), np.random.default_rng([seed, PLACES_STREAM]))
+        count = np.bincount(places[places != NULL], minlength=len(dataset.area))
         values.append(divergence(count / count.sum(), np.full(len(count), 1 / len(count))))
     return values
 
 
-FIGURE = Simulated(LOOK, cases, records)
+FIGURE = Simulated(SPEC, cases, records)

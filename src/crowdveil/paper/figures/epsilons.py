@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import log
 
 from crowdveil.paper.cases import Case
-from crowdveil.paper.cities import Source, open_world
-from crowdveil.paper.figures.figure import Effort, Found, Simulated, both, coverage_records
-from crowdveil.plots.figure_spec import Look
+from crowdveil.paper.cities import CitySource, open_city
+from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated, both, coverage_records
+from crowdveil.plots.figure_spec import FigureSpec
 from crowdveil.simulate.records import Record
 
-LOOK = Look(
+SPEC = FigureSpec(
     name="epsilons",
     title="More privacy, less coverage",
     paper="Figure 6a",
@@ -23,19 +23,19 @@ LOOK = Look(
 BASES = (2, 4, 6, 8)
 
 
-def cases(source: Source, effort: Effort) -> list[Case]:
+def cases(source: CitySource, effort: Effort) -> list[Case]:
     """The dense target at every ε."""
-    target = (int(open_world(source).densest[0]),)
+    target = (int(open_city(source).densest[0]),)
     return [
-        Case(LOOK.name, "dense target", 0, target, method, profile, rule, log(base), 0.7, (0, effort.seeds))
+        Case(SPEC.name, "dense target", 0, target, method, profile, rule, log(base), 0.7, (0, effort.seeds))
         for base in BASES
         for method, profile, rule in both()
     ]
 
 
-def records(source: Source, found: Found) -> list[Record]:
+def records(source: CitySource, found: FinishedCases) -> list[Record]:
     """One record per ε and method."""
     return coverage_records(source, found, independent="seeds", label=lambda case: f"{case.profile} profile")
 
 
-FIGURE = Simulated(LOOK, cases, records)
+FIGURE = Simulated(SPEC, cases, records)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from crowdveil.paper.cases import Case, Result
-from crowdveil.paper.cities import Source
-from crowdveil.plots.figure_spec import OURS, PAPER, Look
+from crowdveil.paper.cities import CitySource
+from crowdveil.plots.figure_spec import OURS, PAPER, FigureSpec
 from crowdveil.profile.place import Rule
 from crowdveil.simulate.records import Record, interval
 from crowdveil.simulate.simulation import Method
@@ -59,7 +59,7 @@ FULL = Effort(
     repeats=9,
 )
 
-Found = Sequence[tuple[Case, Result]]
+FinishedCases = Sequence[tuple[Case, Result]]
 """Finished cases."""
 
 
@@ -67,17 +67,17 @@ Found = Sequence[tuple[Case, Result]]
 class Simulated:
     """A figure from simulated campaigns: its cases, and how their results become records."""
 
-    look: Look
-    cases: Callable[[Source, Effort], list[Case]]
-    records: Callable[[Source, Found], list[Record]]
+    spec: FigureSpec
+    cases: Callable[[CitySource, Effort], list[Case]]
+    records: Callable[[CitySource, FinishedCases], list[Record]]
 
 
 @dataclass(frozen=True)
 class Measured:
     """A figure that is measured at once."""
 
-    look: Look
-    records: Callable[[Source, Effort], list[Record]]
+    spec: FigureSpec
+    records: Callable[[CitySource, Effort], list[Record]]
 
 
 Figure: TypeAlias = Simulated | Measured
@@ -90,8 +90,8 @@ def both(methods_of_paper: Iterable[Method] = PAPER_METHODS) -> list[tuple[Metho
 
 
 def coverage_records(
-    source: Source,
-    found: Found,
+    source: CitySource,
+    found: FinishedCases,
     *,
     independent: Literal["seeds", "draws"],
     label: Callable[[Case], str] = lambda case: case.label,

@@ -7,13 +7,13 @@ from math import log
 import numpy as np
 
 from crowdveil.paper.cases import Case
-from crowdveil.paper.cities import Source, offsets, open_world
-from crowdveil.paper.figures.figure import Effort, Found, Simulated, both, coverage_records
-from crowdveil.plots.figure_spec import PAPER, Look
+from crowdveil.paper.cities import CitySource, offsets, open_city
+from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated, both, coverage_records
+from crowdveil.plots.figure_spec import PAPER, FigureSpec
 from crowdveil.profile.place import NULL
 from crowdveil.simulate.records import Record
 
-LOOK = Look(
+SPEC = FigureSpec(
     name="many-targets",
     title="Several targets to cover",
     paper="Figures 7 (New York), 9a (GPS) and 9b (towers)",
@@ -26,30 +26,30 @@ LOOK = Look(
 )
 
 
-def cases(source: Source, effort: Effort) -> list[Case]:
+def cases(source: CitySource, effort: Effort) -> list[Case]:
     """Random draws of targets, dealt over the positions of the grid."""
     new_york = source.name == "new-york"
     delta = 0.7 if new_york else 0.8
     found = []
     for draw in range(effort.draws):
         offset = draw % min(effort.offsets, offsets(source.name))
-        world = open_world(source, offset)
+        dataset = open_city(source, offset)
         generator = np.random.default_rng([draw, 7])
-        places = world.places(PAPER[0], PAPER[1], delta, (0,), generator)
+        places = dataset.places(PAPER[0], PAPER[1], delta, (0,), generator)
         reported = np.unique(places[places != NULL])
         for many in (2, 4, 6, 8) if new_york else (1, 2, 4, 8):
             targets = tuple(sorted(generator.choice(reported, many, replace=False).tolist()))
             for method, profile, rule in both():
                 seeds = (draw * effort.draw_seeds, (draw + 1) * effort.draw_seeds)
                 found.append(
-                    Case(LOOK.name, f"draw {draw}", offset, targets, method, profile, rule, log(4), delta, seeds)
+                    Case(SPEC.name, f"draw {draw}", offset, targets, method, profile, rule, log(4), delta, seeds)
                 )
     return found
 
 
-def records(source: Source, found: Found) -> list[Record]:
+def records(source: CitySource, found: FinishedCases) -> list[Record]:
     """One record per number of targets and method, over the draws."""
     return coverage_records(source, found, independent="draws", label=lambda case: f"{case.profile} profile")
 
 
-FIGURE = Simulated(LOOK, cases, records)
+FIGURE = Simulated(SPEC, cases, records)

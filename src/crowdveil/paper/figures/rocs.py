@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdveil.paper.cities import Source, offsets, open_world
+from crowdveil.paper.cities import CitySource, offsets, open_city
 from crowdveil.paper.figures.figure import Effort, Measured
-from crowdveil.plots.figure_spec import Look
+from crowdveil.plots.figure_spec import FigureSpec
 from crowdveil.profile import roc
 from crowdveil.simulate.dataset import PROFILES
 from crowdveil.simulate.records import Record, interval
 
-LOOK = Look(
+SPEC = FigureSpec(
     name="rocs",
     title="How well the profiles predict",
     paper="Figure 10 (appendix)",
@@ -27,19 +27,19 @@ POINTS = 400
 """Of a drawn curve; the area is computed from all."""
 
 
-def records(source: Source, effort: Effort) -> list[Record]:
+def records(source: CitySource, effort: Effort) -> list[Record]:
     """One record per profile."""
-    worlds = [open_world(source, offset) for offset in range(min(effort.offsets, offsets(source.name)))]
+    cities = [open_city(source, offset) for offset in range(min(effort.offsets, offsets(source.name)))]
     made = []
     for name in PROFILES:
-        found_rocs = [roc(world.profiles[name], world.counts, world.split.test) for world in worlds]
+        found_rocs = [roc(dataset.profiles[name], dataset.counts, dataset.split.test) for dataset in cities]
         mean, low, high = interval([one.auc for one in found_rocs], most=1.0)
         first = found_rocs[0]
         shown = np.unique(np.linspace(0, len(first.false_positive_rate) - 1, POINTS).round().astype(np.int64))
         curve = {"x": first.false_positive_rate[shown].tolist(), "y": first.true_positive_rate[shown].tolist()}
         made.append(
             Record(
-                figure=LOOK.name,
+                figure=SPEC.name,
                 dataset=source.name,
                 method=name,
                 profile=name,
@@ -49,7 +49,7 @@ def records(source: Source, effort: Effort) -> list[Record]:
                 value=mean,
                 ci_low=low,
                 ci_high=high,
-                n=len(worlds),
+                n=len(cities),
                 seeds=0,
                 extra={"curve": curve},
             )
@@ -57,4 +57,4 @@ def records(source: Source, effort: Effort) -> list[Record]:
     return made
 
 
-FIGURE = Measured(LOOK, records)
+FIGURE = Measured(SPEC, records)

@@ -9,15 +9,15 @@ from time import perf_counter
 import numpy as np
 
 from crowdveil.certify import certify
-from crowdveil.paper.cities import Source, open_world
+from crowdveil.paper.cities import CitySource, open_city
 from crowdveil.paper.figures.figure import Effort, Measured
-from crowdveil.plots.figure_spec import PAPER, Look
+from crowdveil.plots.figure_spec import PAPER, FigureSpec
 from crowdveil.policy.quota import minimum_beta
 from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.simulate.records import Record
 from crowdveil.simulate.simulation import Crowd, simulate
 
-LOOK = Look(
+SPEC = FigureSpec(
     name="runtimes",
     title="Time to make a policy",
     paper="section 'Runtime Efficiency'",
@@ -33,21 +33,21 @@ LOOK = Look(
 PRINTED = "text of section 'Runtime Efficiency': about 450 s; six rounds about 45 minutes"
 
 
-def records(source: Source, effort: Effort) -> list[Record]:
+def records(source: CitySource, effort: Effort) -> list[Record]:
     """Time a policy alone, with its certificate, and a whole campaign of both ways."""
-    world = open_world(source)
+    dataset = open_city(source)
     generator = np.random.default_rng(8)
-    targets = tuple(sorted(generator.choice(len(world.area), 8, replace=False).tolist()))
-    places = world.places(*PAPER, 0.7, targets, generator)
-    crowd = Crowd(world.area, targets, places, log(4))
+    targets = tuple(sorted(generator.choice(len(dataset.area), 8, replace=False).tolist()))
+    places = dataset.places(*PAPER, 0.7, targets, generator)
+    crowd = Crowd(dataset.area, targets, places, log(4))
     beta = minimum_beta(users=len(crowd.reporters), wanted=crowd.wanted)
 
     def one_policy() -> object:
-        return optimal_policy(world.area, crowd.prior(), targets, epsilon_per_km=log(4), beta=beta)
+        return optimal_policy(dataset.area, crowd.prior(), targets, epsilon_per_km=log(4), beta=beta)
 
     def with_certificate() -> object:
         made = optimal_policy(
-            world.area, crowd.prior(), targets, epsilon_per_km=log(4), beta=beta, completion="informative"
+            dataset.area, crowd.prior(), targets, epsilon_per_km=log(4), beta=beta, completion="informative"
         )
         return certify(made)
 
@@ -64,7 +64,7 @@ def records(source: Source, effort: Effort) -> list[Record]:
         low, middle, high = np.quantile(seconds, [0.25, 0.5, 0.75]).tolist()
         made.append(
             Record(
-                figure=LOOK.name,
+                figure=SPEC.name,
                 dataset=source.name,
                 method=method,
                 profile=PAPER[0],
@@ -94,4 +94,4 @@ def _seconds(job: Callable[[], object]) -> float:
     return perf_counter() - begun
 
 
-FIGURE = Measured(LOOK, records)
+FIGURE = Measured(SPEC, records)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import log
 
 from crowdveil.paper.cases import Case
-from crowdveil.paper.cities import Source, open_world
-from crowdveil.paper.figures.figure import Effort, Found, Simulated, coverage_records
-from crowdveil.plots.figure_spec import OURS, PAPER, Look
+from crowdveil.paper.cities import CitySource, open_city
+from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated, coverage_records
+from crowdveil.plots.figure_spec import OURS, PAPER, FigureSpec
 from crowdveil.simulate.records import Record
 
-LOOK = Look(
+SPEC = FigureSpec(
     name="several-uploads",
     title="Several places per user, the budget split",
     paper="future work, section 'Conclusion'",
@@ -26,12 +26,12 @@ SEEDS = 40
 """At most; several reports per user take several times as long."""
 
 
-def cases(source: Source, effort: Effort) -> list[Case]:
+def cases(source: CitySource, effort: Effort) -> list[Case]:
     """One, two and three places, under both profiles and rules."""
-    target = (int(open_world(source).densest[0]),)
+    target = (int(open_city(source).densest[0]),)
     return [
         Case(
-            LOOK.name,
+            SPEC.name,
             "dense target",
             0,
             target,
@@ -49,7 +49,7 @@ def cases(source: Source, effort: Effort) -> list[Case]:
     ]
 
 
-def records(source: Source, found: Found) -> list[Record]:
+def records(source: CitySource, found: FinishedCases) -> list[Record]:
     """One record per number of places."""
     return coverage_records(
         source,
@@ -60,4 +60,4 @@ def records(source: Source, found: Found) -> list[Record]:
     )
 
 
-FIGURE = Simulated(LOOK, cases, records)
+FIGURE = Simulated(SPEC, cases, records)

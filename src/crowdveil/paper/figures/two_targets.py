@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import log
 
 from crowdveil.paper.cases import Case
-from crowdveil.paper.cities import Source, offsets, open_world
-from crowdveil.paper.figures.figure import Effort, Found, Simulated, both, coverage_records
-from crowdveil.plots.figure_spec import Look
+from crowdveil.paper.cities import CitySource, offsets, open_city
+from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated, both, coverage_records
+from crowdveil.plots.figure_spec import FigureSpec
 from crowdveil.simulate.records import Record
 
 DENSE, SPARSE = "dense target", "sparser target"
@@ -20,7 +20,7 @@ PRINTED = {
     (SPARSE, "algorithm-2"): 0.145,
 }
 
-LOOK = Look(
+SPEC = FigureSpec(
     name="two-targets",
     title="One target to cover",
     paper="Figure 5",
@@ -33,20 +33,20 @@ LOOK = Look(
 )
 
 
-def cases(source: Source, effort: Effort) -> list[Case]:
+def cases(source: CitySource, effort: Effort) -> list[Case]:
     """Both targets under every method; at the plain position of the grid, and the dense one at the others too."""
     found = []
     for offset in range(min(effort.offsets, offsets(source.name))):
-        densest = open_world(source, offset).densest
+        densest = open_city(source, offset).densest
         for label, rank in ((DENSE, 1), (SPARSE, SPARSE_RANK)):
             for method, profile, rule in [*both(), ("algorithm-1", "poisson", "random")]:
                 targets = (int(densest[rank - 1]),)
                 seeds = (0, effort.seeds)
-                found.append(Case(LOOK.name, label, offset, targets, method, profile, rule, log(4), 0.7, seeds))
+                found.append(Case(SPEC.name, label, offset, targets, method, profile, rule, log(4), 0.7, seeds))
     return found
 
 
-def records(source: Source, found: Found) -> list[Record]:
+def records(source: CitySource, found: FinishedCases) -> list[Record]:
     """One record per target, method and position of the grid; the paper's values beside the plain position."""
     return coverage_records(
         source,
@@ -64,4 +64,4 @@ def _printed(case: Case) -> tuple[float, str] | None:
     return PRINTED[case.label, case.method], "text of section 'Single Location Coverage', Figure 5"
 
 
-FIGURE = Simulated(LOOK, cases, records)
+FIGURE = Simulated(SPEC, cases, records)

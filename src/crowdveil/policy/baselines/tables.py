@@ -26,19 +26,19 @@ from crowdveil.errors import InputError
 from crowdveil.policy.policy import DEFAULT_BITS, Policy, check_epsilon, check_prior, check_targets
 from crowdveil.policy.provenance import provenance
 
-MAX_CELLS = 3000
+MAX_TABLE_CELLS = 3000
 """A table has n² weights: 72 MB at 3,000 cells."""
 ROUNDING = 2.0**-50
 """Bound of the error of one rounded weight: four units of 2^-53, and the float error of mixing."""
-LEAST_SHARE = 1e-9
-MOST_SHARE = 1e-3
+MIN_SHARE = 1e-9
+MAX_SHARE = 1e-3
 
 
 def check_table_size(area: Area) -> int:
     """Refuse areas too large for a table of all cells by all cells; return the number of cells."""
     n = len(area)
-    if n > MAX_CELLS:
-        raise InputError("cells", n, f"this policy is a table of cells by cells: at most {MAX_CELLS:,}")
+    if n > MAX_TABLE_CELLS:
+        raise InputError("cells", n, f"this policy is a table of cells by cells: at most {MAX_TABLE_CELLS:,}")
     return n
 
 
@@ -47,13 +47,13 @@ def uniform_share(area: Area, epsilon_per_km: float, error: float) -> float:
     n = check_table_size(area)
     least_loss = check_epsilon(epsilon_per_km) * area.nearest_neighbour_km
     room = tanh(least_loss / 2)
-    if 2 * n * (error + ROUNDING) > MOST_SHARE * room:
+    if 2 * n * (error + ROUNDING) > MAX_SHARE * room:
         what = (
             f"is too strict for a table of {n:,} cells as near as {area.nearest_neighbour_km * 1000:.0f} m: "
-            f"rounding would need over {MOST_SHARE:.1%} of uniform noise; use larger cells"
+            f"rounding would need over {MAX_SHARE:.1%} of uniform noise; use larger cells"
         )
         raise InputError("epsilon_per_km", epsilon_per_km, what)
-    return max(LEAST_SHARE, 2 * n * (error + ROUNDING) / room)
+    return max(MIN_SHARE, 2 * n * (error + ROUNDING) / room)
 
 
 def table_policy(

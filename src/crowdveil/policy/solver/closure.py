@@ -46,7 +46,7 @@ GUESSES = 4
 """Cells tried where the way to a cell crosses 1/2: each saves opening many others."""
 CHUNK_PAIRS = 4_000_000
 """Pairs of cells looked at together: bounds the memory of a step at some 100 MB."""
-LEAST_SCORE = -600.0
+MIN_SCORE = -600.0
 """Chances are kept above 1e-261; what is published is far coarser."""
 
 
@@ -79,7 +79,7 @@ class ClosureMap:
 
     def __call__(self, scores: FloatArray) -> Pieces:
         """Evaluate at F(scores)."""
-        log_x, log_rest = log_chances(np.maximum(scores, LEAST_SCORE))
+        log_x, log_rest = log_chances(np.maximum(scores, MIN_SCORE))
         log_left = log_rest[:, None] + self.from_targets
         best_target = log_left.argmin(axis=0)
         in_core: BoolArray = np.any(log_left < log_x[:, None], axis=0)

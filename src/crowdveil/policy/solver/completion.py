@@ -40,7 +40,7 @@ KEPT_BACK = 0.01
 """κ: share of ε that the refined symbols do not use, so that rounding has room."""
 UNIFORM_SHARE = 0.01
 """μ: share of the uniform in every refined row."""
-LARGEST_AREA = 3000
+MAX_COMPLETION_CELLS = 3000
 
 
 def equal_columns(policy: Policy) -> FloatArray:
@@ -92,8 +92,10 @@ def _with_hub(apart: FloatArray, null_apart: float) -> FloatArray:
 def check_informative(area: Area, epsilon_per_km: float, bits: int, null_epsilon: float | None = None) -> float:
     """Refuse areas too large, and weights too coarse, to be refined; return the least D of two inputs."""
     n = len(area)
-    if n > LARGEST_AREA:
-        raise InputError("completion", "informative", f"needs an n x n table, at most {LARGEST_AREA} cells; here {n:,}")
+    if n > MAX_COMPLETION_CELLS:
+        raise InputError(
+            "completion", "informative", f"needs an n x n table, at most {MAX_COMPLETION_CELLS} cells; here {n:,}"
+        )
     least_apart = epsilon_per_km * area.nearest_neighbour_km
     if null_epsilon is not None:
         least_apart = min(least_apart, null_epsilon)

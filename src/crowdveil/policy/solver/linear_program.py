@@ -20,7 +20,7 @@ TOLERANCES = (1e-10, 1e-9, 1e-7)
 
 
 @dataclass(frozen=True)
-class Rows:
+class Constraints:
     """y_owner ≥ offset + per_w · w_target, one entry per row."""
 
     owner: IntArray
@@ -30,7 +30,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Master:
+class LinearProgram:
     """The program: variables w (one per target), then y (one per owner)."""
 
     cost: FloatArray
@@ -39,7 +39,7 @@ class Master:
     fixed_per_w: FloatArray
     quota: float
     owners: int
-    rows: Rows
+    rows: Constraints
 
     def solve(self) -> tuple[FloatArray, FloatArray] | None:
         """Values of w and the dual weight of each row; None if the solver gives up."""

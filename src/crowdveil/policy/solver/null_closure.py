@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.policy.solver.closure import LEAST_SCORE, ClosureMap, Pieces
+from crowdveil.policy.solver.closure import MIN_SCORE, ClosureMap, Pieces
 from crowdveil.policy.solver.laplace_scale import log_chances
 
 
@@ -44,7 +44,7 @@ class NullInput:
         return np.append((1 - self.share) * prior, self.share)
 
 
-class HubClosure(ClosureMap):
+class NullClosure(ClosureMap):
     """The closure of all cells and, last, of NULL."""
 
     def __init__(self, area: Area, targets: ArrayLike, epsilon_per_km: float, null_epsilon: float) -> None:
@@ -74,7 +74,7 @@ class HubClosure(ClosureMap):
 
     def _best(self, scores: FloatArray, hops: int) -> tuple[float, int, int]:
         """The largest log chance after so many hops from any target, that target, and how many hops are steep."""
-        log_x, log_rest = log_chances(np.maximum(scores, LEAST_SCORE))
+        log_x, log_rest = log_chances(np.maximum(scores, MIN_SCORE))
         values = np.full((len(scores), hops + 1), -np.inf)
         values[:, 0] = log_x - hops * self.null_epsilon
         for steep in range(1, hops + 1):

@@ -16,26 +16,26 @@ import numpy as np
 
 from crowdveil.area import Area, Points
 from crowdveil.arrays import FloatArray
-from crowdveil.policy.solver.closure import LEAST_SCORE, ClosureMap, Pieces
+from crowdveil.policy.solver.closure import MIN_SCORE, ClosureMap, Pieces
 from crowdveil.policy.solver.laplace_scale import score_of
-from crowdveil.policy.solver.null_closure import HubClosure, NullInput
+from crowdveil.policy.solver.null_closure import NullClosure, NullInput
 from crowdveil.policy.solver.quota_shift import shift_to_quota
 from crowdveil.policy.solver.relaxation import Relaxation
 
 BOUND_ERROR = 64 * np.finfo(float).eps
-LARGEST_LOSS = 60.0
+MAX_LOSS = 60.0
 """Between the nearest cells; e^-60 is nothing next to any weight of 62 bits."""
 GAP = 1e-13
 """Stop when the bounds differ by less than this share of the value."""
 MAX_ROUNDS = 300
 PATIENCE = 6
 """Rounds without any progress after which rounding errors are all that is left."""
-LARGEST_READABLE_SCORE = 30.0
+MAX_READABLE_SCORE = 30.0
 """Beyond it log p alone no longer tells 1 - p."""
 FAILURES = 3
 """Proposals in vain after which the relaxation is told about every target alone."""
 FIRST_RADIUS = 0.5
-LEAST_RADIUS, LARGEST_RADIUS = 1e-6, 4.0
+MIN_RADIUS, MAX_RADIUS = 1e-6, 4.0
 COARSE_CELLS = 3000
 """Larger areas are first solved with one cell for each of their blocks; only the starting point comes of it."""
 
@@ -66,7 +66,7 @@ def solve(
 ) -> Optimum:
     """Maximise Σ_T π_t p_t over all private p with Σ π p = β; a protected NULL is one more input, with its share."""
     # Private at a smaller ε is private at ε; where even neighbours may differ by e^60, more buys nothing.
-    epsilon_per_km = min(epsilon_per_km, LARGEST_LOSS / area.nearest_neighbour_km)
+    epsilon_per_km = min(epsilon_per_km, MAX_LOSS / area.nearest_neighbour_km)
     # A target nobody is at earns nothing, and raising it costs: it is left to what privacy gives it. If nobody is at
     # any, the value is 0 whatever is done, and equal scores keep the policy as sharp as privacy allows.
     seeds = tuple(t for t in targets if prior[t] > 0) or targets
@@ -87,7 +87,7 @@ def _with_null(
     """The closure and the prior of all inputs: the cells, and NULL if it is one."""
     if null is None:
         return ClosureMap(area, targets, epsilon_per_km), prior
-    return HubClosure(area, targets, epsilon_per_km, min(null.epsilon, LARGEST_LOSS)), null.inputs(prior)
+    return NullClosure(area, targets, epsilon_per_km, min(null.epsilon, MAX_LOSS)), null.inputs(prior)
 
 
 def _coarse_scores(
@@ -172,7 +172,7 @@ class _Search:
     def _add_every_target(self) -> None:
         """The pieces by which each target alone would carry each cell: what the others hide from the relaxation."""
         for one in np.eye(len(self.targets), dtype=bool):
-            self.relaxation.add(self.closure(np.where(one, self.scores, LEAST_SCORE)))
+            self.relaxation.add(self.closure(np.where(one, self.scores, MIN_SCORE)))
 
     def _gap(self) -> float:
         return 1.0 if np.isinf(self.upper_bound) else 1 - self.value / self.upper_bound
@@ -188,8 +188,8 @@ class _Search:
         pieces = self.closure(proposal.scores)
         self.relaxation.add(pieces)
         # A target's chance may be carried by another target: start the shift from what it really is.
-        carried = np.minimum(score_of(pieces.log_hit[self.closure.targets]), LARGEST_READABLE_SCORE)
-        scores = np.maximum(np.maximum(proposal.scores, carried), LEAST_SCORE)
+        carried = np.minimum(score_of(pieces.log_hit[self.closure.targets]), MAX_READABLE_SCORE)
+        scores = np.maximum(np.maximum(proposal.scores, carried), MIN_SCORE)
         scores, pieces = shift_to_quota(self.closure, self.prior, self.beta, scores, start=pieces)
         self.relaxation.add(pieces)
         value = _value(self.prior, self.gain, self.targets, pieces)
@@ -202,5 +202,5 @@ class _Search:
             self.failures += 1
             if self.failures % FAILURES == 0:
                 self._add_every_target()
-        self.radius = min(max(self.radius, LEAST_RADIUS), LARGEST_RADIUS)
+        self.radius = min(max(self.radius, MIN_RADIUS), MAX_RADIUS)
         return True

@@ -18,10 +18,10 @@ import numpy as np
 import scipy
 
 from crowdveil.arrays import FloatArray
-from crowdveil.policy.solver.closure import LEAST_SCORE, ClosureMap, Pieces
+from crowdveil.policy.solver.closure import MIN_SCORE, ClosureMap, Pieces
 from crowdveil.policy.solver.laplace_scale import log_chances
 
-LONGEST_STEP = 8.0
+MAX_STEP = 8.0
 """Pieces taken at small chances say little about large ones: shift no farther at once, twice as far the next time."""
 MAX_STEPS = 500
 
@@ -42,7 +42,7 @@ def shift_to_quota(
     tolerance = 32 * np.finfo(float).eps * beta
     below: _Side | None = None
     above: _Side | None = None
-    longest = LONGEST_STEP
+    longest = MAX_STEP
     for _ in range(MAX_STEPS):
         pieces = start or closure(scores)
         start = None
@@ -59,8 +59,8 @@ def shift_to_quota(
         step = _model_root(pieces, prior, beta, scores, longest)
         if stuck or step == 0.0 or (scores + step == scores).all():
             break
-        longest = 2 * longest if abs(step) == longest else LONGEST_STEP
-        scores = np.maximum(scores + step, LEAST_SCORE)
+        longest = 2 * longest if abs(step) == longest else MAX_STEP
+        scores = np.maximum(scores + step, MIN_SCORE)
     return _mixed(*_around(closure, prior, beta, below, above), beta)
 
 
@@ -82,7 +82,7 @@ def _around(
         raise ArithmeticError(f"no shift was tried for beta = {beta}")
     step = float(np.spacing(np.abs(known.scores).max() + 1.0))
     while below is None or above is None:
-        scores = np.maximum(known.scores + (step if above is None else -step), LEAST_SCORE)
+        scores = np.maximum(known.scores + (step if above is None else -step), MIN_SCORE)
         pieces = closure(scores)
         side = _Side(float(prior @ np.exp(pieces.log_hit)), scores, pieces)
         if side.reached <= beta:

@@ -25,13 +25,13 @@ from crowdveil.arrays import BoolArray, FloatArray, IntArray
 from crowdveil.policy.solver.closure import Pieces
 from crowdveil.policy.solver.duality import bound_from_one, bound_from_zero
 from crowdveil.policy.solver.laplace_scale import log_chances, score_of
-from crowdveil.policy.solver.linear_program import Master, Rows
+from crowdveil.policy.solver.linear_program import Constraints, LinearProgram
 
 SCALE = 1e4
 """The solver's tolerances are absolute: quota and objective are scaled up to make them relative."""
 SMALL_PART = 1e-12
 """A target that contributes less than this share of the objective may stay at the trust region's edge."""
-MOST_OWN_CELLS, LEAST_CUT_RADIUS = 1500, 0.05
+MAX_OWN_CELLS, MIN_CUT_RADIUS = 1500, 0.05
 """A program with more variables costs more than several rounds in smaller trust regions."""
 NEGLIGIBLE = 1e-17
 """Cells that never carry more than this share of β need not choose between their pieces."""
@@ -72,7 +72,7 @@ class Relaxation:
     def propose(self, scores: FloatArray, radius: float) -> Proposal | None:
         """Solve within `radius` of given scores; None if the solver gives up."""
         local = _Local(self, scores, radius)
-        while local.own_owners > MOST_OWN_CELLS and radius > LEAST_CUT_RADIUS:
+        while local.own_owners > MAX_OWN_CELLS and radius > MIN_CUT_RADIUS:
             radius /= 2
             local = _Local(self, scores, radius)
         solution = local.master().solve()
@@ -137,15 +137,15 @@ class _Local:
         self.owner[over_hub] = len(alone) + group.ravel()
         self.own_owners = len(self.first)
 
-    def master(self) -> Master:
+    def master(self) -> LinearProgram:
         """The program; owners are the targets' groups and then the own cells."""
         gain = self.relaxation.gain * (SCALE / self.relaxation.beta)
         picked = self.best[self.fixed], self.fixed
         group_rows, group_round = self._group_rows()
         own_rows, own_round = self._own_rows()
         joined = (np.concatenate(both) for both in zip(group_rows, own_rows, strict=True))
-        self.rows, self.row_round = Rows(*joined), np.concatenate([group_round, own_round])
-        return Master(
+        self.rows, self.row_round = Constraints(*joined), np.concatenate([group_round, own_round])
+        return LinearProgram(
             cost=np.where(self.high, gain * np.exp(self.log_rest), -gain * np.exp(self.log_x)),
             lower=self.lower,
             upper=self.upper,
