@@ -19,7 +19,7 @@ from crowdveil.certify import certify
 from crowdveil.draw import draw, draw_many
 from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.policy.policy import Completion, Policy
-from crowdveil.profile.place import NULL
+from crowdveil.vocabulary import NULL
 
 LINE = Area.from_points_km([[0, 0], [1, 0], [2, 0], [3, 0]])
 

@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from crowdveil import errors
-from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.errors import CrowdveilError, InputError, MissingExtraError, ServerRefused
 
 
 def test_an_error_of_another_process_is_the_same_here() -> None:
@@ -19,7 +19,12 @@ def test_an_error_of_another_process_is_the_same_here() -> None:
 
 @pytest.mark.parametrize("kind", [one for one in vars(errors).values() if isinstance(one, type)])
 def test_every_kind_travels(kind: type[CrowdveilError]) -> None:
-    there = InputError("a", 1, "should be 2") if kind is InputError else kind("why")
+    several = {
+        InputError: ("a", 1, "should be 2"),
+        MissingExtraError: ("reading", "batch"),
+        ServerRefused: ("no-seat", "full"),
+    }
+    there = kind(*several.get(kind, ("why",)))
     here = pickle.loads(pickle.dumps(there))
     assert type(here) is kind
     assert str(here) == str(there)

@@ -28,7 +28,7 @@ from crowdveil.arrays import IntArray, as_array, as_cells
 from crowdveil.certify import Certificate
 from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.policy.policy import Policy
-from crowdveil.profile.place import NULL
+from crowdveil.vocabulary import NULL
 
 WordArray: TypeAlias = NDArray[np.uint64]
 CHUNK = 1 << 16

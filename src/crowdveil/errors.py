@@ -1,12 +1,16 @@
-"""What can go wrong, as people are told about it.
+"""Define every exception of the project, in one tree.
 
     CrowdveilError            the caller can mend this; the command line prints it and exits with 2
     ├── InputError            a value given to the library: names the field, the value and what would be right
     ├── FileFormatError       a file that is truncated, altered or not one of ours
-    ├── NotPrivateError       a report was asked from a policy that no certificate vouches for
-    ├── Refusal               a device, or the server it asked, will not go on with a campaign, and why
-    ├── NoAnswerError         the server could not be reached; trying again later is safe
-    └── StoreError            the database cannot be opened, or cannot store at the moment; nothing was stored
+    ├── MissingExtraError     a part of the project that is not installed; names the extra to install
+    ├── NotPrivateError       a draw from a policy without a valid certificate
+    ├── CampaignRefused       a device does not take part in a campaign, and why
+    │   ├── NoOpenRound       no round is open at the moment; asking again later may succeed
+    │   └── ServerRefused     the server refused for good, with the kind and detail of its problem document
+    ├── ServerUnreachable     no readable answer came; trying again later is safe
+    ├── StoreError            the database cannot be opened or written to; nothing was stored
+    └── EngineError           DuckDB or Spark gave up; finished parts are kept
 
 Each is a ValueError, so that callers who know nothing of this tree catch it too.
 """
@@ -15,7 +19,7 @@ from __future__ import annotations
 
 
 class CrowdveilError(ValueError):
-    """Base of every error a caller can mend."""
+    """Base of every error that a caller can mend."""
 
 
 class InputError(CrowdveilError):
@@ -32,7 +36,7 @@ class InputError(CrowdveilError):
         self.expected = expected
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, object, str]]:
-        """Errors travel whole between processes."""
+        """Keep all fields when the error is sent to another process."""
         return type(self), (self.field, self.value, self.expected)
 
 
@@ -40,17 +44,51 @@ class FileFormatError(CrowdveilError):
     """A file that cannot be read as what it claims to be."""
 
 
+class MissingExtraError(CrowdveilError, ImportError):
+    """A part of the project whose libraries are not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs the extra `{extra}`: pip install 'crowdveil[{extra}]'")
+        self.what = what
+        self.extra = extra
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        """Keep all fields when the error is sent to another process."""
+        return type(self), (self.what, self.extra)
+
+
 class NotPrivateError(CrowdveilError):
-    """A draw from a policy without a valid certificate was refused."""
+    """A draw from a policy without a valid certificate."""
 
 
 class CampaignRefused(CrowdveilError):
-    """A campaign was declined, by the device's own caps, its user, or the server."""
+    """A device does not take part: its limits, its owner or the server said no."""
+
+
+class NoOpenRound(CampaignRefused):
+    """No round is open at the moment; asking again later may succeed."""
+
+
+class ServerRefused(CampaignRefused):
+    """The server refused for good, in the words of its problem document."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(f"the server refused ({kind}): {detail}")
+        self.kind = kind
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type[ServerRefused], tuple[str, str]]:
+        """Keep all fields when the error is sent to another process."""
+        return type(self), (self.kind, self.detail)
 
 
 class ServerUnreachable(CrowdveilError):
-    """No answer came, or none that can be understood; what was drawn is kept and will be sent again unchanged."""
+    """No answer came, or none that can be read; what was drawn is kept and will be sent again unchanged."""
 
 
 class StoreError(CrowdveilError):
     """The database refused; nothing of what was asked is stored, and the same may be asked again."""
+
+
+class EngineError(CrowdveilError):
+    """The batch engine gave up; finished parts are kept, and running the same again continues from there."""

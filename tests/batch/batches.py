@@ -30,9 +30,10 @@ from crowdveil.batch import (
 from crowdveil.batch.graph import ticket
 from crowdveil.profile import Periods, Profile, count_visits, frequency, poisson, recency
 from crowdveil.profile.counts import Counts
-from crowdveil.profile.place import NULL, choose_place
+from crowdveil.profile.place import choose_place
 from crowdveil.traces import read_table
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import NULL
 
 SQUARES = Grid.from_bounds(48.08, 11.48, 48.20, 11.66, cell_km=2)
 SOME_SQUARES = SQUARES.subset([0, 3, 4, 5, 9, 10, 17, 22, 23, 24, 25, 30])

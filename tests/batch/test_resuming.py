@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdveil.batch import COLUMN_NAMES, Engine, EngineError, PeriodRange, ProfileSettings, find_inputs, save_fixes
+from crowdveil.batch import COLUMN_NAMES, Engine, PeriodRange, ProfileSettings, find_inputs, save_fixes
 from crowdveil.batch.job import MADE_FROM, Job, run
-from crowdveil.errors import InputError
+from crowdveil.errors import EngineError, InputError
 from crowdveil.traces import synthetic_visits
 from tests.batch.batches import SOME_SQUARES, SQUARES, Batch, batch
 

@@ -15,7 +15,6 @@ from scipy.stats import binom
 import crowdveil as cv
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.campaign import (
-    Algorithm,
     Event,
     Plan,
     RoundClosed,
@@ -32,8 +31,8 @@ from crowdveil.campaign import (
 from crowdveil.campaign.selection import Reports
 from crowdveil.campaign.state import MAX_BETA
 from crowdveil.prior import NULL_START, Round, count_symbols, pooled_estimate, round_update, target_chances
-from crowdveil.profile.place import NULL
 from crowdveil.simulate.simulation import play
+from crowdveil.vocabulary import NULL, Algorithm
 from tests.reference.algorithm2 import algorithm2
 from tests.town import live, people_around, square_town
 

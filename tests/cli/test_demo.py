@@ -20,12 +20,13 @@ import pytest
 from crowdveil.area import Area
 from crowdveil.campaign.audit import check
 from crowdveil.certify import certify
-from crowdveil.cli.demo import EPSILON_PER_KM, METHODS, SEEDS, demo_dataset
+from crowdveil.cli.demo import METHODS, SEEDS, demo_dataset
 from crowdveil.client import HttpTransport, Operator
 from crowdveil.errors import ServerUnreachable
 from crowdveil.policy.policy import Policy
 from crowdveil.server.pages import FOLDER
 from crowdveil.simulate.compare import ComparisonSettings, compare
+from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM
 from crowdveil.wire import AuditRecord
 
 pytestmark = pytest.mark.xdist_group("demo")  # what all look at is made once
@@ -169,7 +170,7 @@ def test_no_obfuscation_covers_most_and_random_users_least() -> None:
     """Measured: 77 % without obfuscation, 58 % crowdveil, 52 % Laplace, 28 % random; half of each distance is asked."""
     dataset = demo_dataset(5)
     found = compare(
-        dataset, ComparisonSettings((int(dataset.densest[0]),), EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
+        dataset, ComparisonSettings((int(dataset.densest[0]),), DEFAULT_EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
     )
     coverage = {record.method: record.value for record in found.records}
     assert coverage["none"] > coverage["crowdveil"] + 0.09

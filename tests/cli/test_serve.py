@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from crowdveil.client import HttpTransport, Operator, ServerRefused
-from crowdveil.errors import CrowdveilError, ServerUnreachable
+from crowdveil.client import HttpTransport, Operator
+from crowdveil.errors import CrowdveilError, ServerRefused, ServerUnreachable
 from crowdveil.server.local import local_server
 from crowdveil.store import open_store, operators
 from crowdveil.wire import secret_digest

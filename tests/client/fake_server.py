@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import crowdveil as cv
-from crowdveil.area.area import canonical_json
 from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, Ledger, RetryPolicy
+from crowdveil.codec import canonical_json
 from crowdveil.errors import ServerUnreachable
 from crowdveil.wire import (
     PROTOCOL,

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, PrivacyLimits, RetryPolicy, ServerRefused
+from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, PrivacyLimits, RetryPolicy
 from crowdveil.client.explain import largest_belief
-from crowdveil.errors import CampaignRefused, ServerUnreachable
-from crowdveil.profile.place import NULL
+from crowdveil.errors import CampaignRefused, ServerRefused, ServerUnreachable
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import NULL
 from crowdveil.wire import Receipt, Upload
 from tests.client.fake_server import AREA, LN4, FakeServer, flat_policy, new_device, no_answer, problem, small_policy
 

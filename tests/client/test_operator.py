@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import crowdveil as cv
-from crowdveil.client import HttpReply, HttpRequest, Operator, RetryPolicy, ServerRefused
-from crowdveil.errors import CampaignRefused, ServerUnreachable
+from crowdveil.client import HttpReply, HttpRequest, Operator, RetryPolicy
+from crowdveil.errors import CampaignRefused, ServerRefused, ServerUnreachable
 from crowdveil.store import open_store
 from crowdveil.wire import SelectionRow
 from tests.client.fake_server import no_answer
@@ -63,7 +63,7 @@ def test_invites_are_as_many_as_asked_for_and_all_different(hall: Hall, operator
 def test_refusals_are_in_the_servers_words(operator: Operator) -> None:
     with pytest.raises(ServerRefused, match="not-found") as refused:
         operator.view("nowhere")
-    assert refused.value.problem.status == 404
+    assert refused.value.kind == "not-found"
     operator.create(NAME, plan())
     with pytest.raises(ServerRefused, match="wrong-state"):
         operator.record(NAME)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from crowdveil.area.area import canonical_json, parse_json
+from crowdveil.codec import canonical_json, parse_json
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.wire import (
     PROBLEMS,

@@ -18,8 +18,9 @@ from crowdveil.errors import CrowdveilError
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.profile import Periods, count_visits, recency
-from crowdveil.profile.place import NULL, choose_place
+from crowdveil.profile.place import choose_place
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import NULL
 from tests.conformance.policies import KNOWS_NULL, double
 
 Case = dict[str, Any]

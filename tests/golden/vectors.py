@@ -17,10 +17,11 @@ import numpy as np
 
 import crowdveil as cv
 from crowdveil.arrays import IntArray
-from crowdveil.campaign import Algorithm, Plan, select
+from crowdveil.campaign import Plan, select
 from crowdveil.prior import target_chances
 from crowdveil.simulate.compare import ComparisonSettings, compare
 from crowdveil.simulate.simulation import play
+from crowdveil.vocabulary import Algorithm
 from tests.simulate.small import small_dataset
 from tests.town import live, people_around, square_town
 

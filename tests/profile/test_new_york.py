@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from crowdveil.profile import choose_half_life, frequency, poisson, recency, roc
-from crowdveil.profile.place import NULL, choose_places
+from crowdveil.profile.place import choose_places
+from crowdveil.vocabulary import NULL
 from tests.profile.people import needs_new_york, new_york_counts, new_york_visits
 
 pytestmark = [pytest.mark.long, needs_new_york]

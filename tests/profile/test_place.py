@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from crowdveil.errors import InputError
 from crowdveil.profile import Profile
-from crowdveil.profile.place import NULL, Rule, choose_place, choose_places
+from crowdveil.profile.place import choose_place, choose_places
+from crowdveil.vocabulary import NULL, Rule
 
 RULES: tuple[Rule, ...] = ("random", "target-aware")
 

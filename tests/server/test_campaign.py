@@ -15,12 +15,12 @@ import crowdveil as cv
 from crowdveil.campaign import RoundClosed, RoundOpened, State, advance, begin, next_policy, resume, select
 from crowdveil.campaign.from_wire import choose, plan_from_wire
 from crowdveil.campaign.selection import Reports, Selection
-from crowdveil.client import ServerRefused
 from crowdveil.draw import draw
+from crowdveil.errors import ServerRefused
 from crowdveil.prior import Round, count_symbols
-from crowdveil.profile.place import NULL
 from crowdveil.server.scheduler import CLAIM_S, Scheduler
 from crowdveil.store import claim_round, open_store
+from crowdveil.vocabulary import NULL
 from crowdveil.wire import Announcement, AuditRecord, CampaignList, Invites, ParticipantStatus, Preview, Seat, Upload
 from tests.server.hall import AREA, NAME, TARGETS, Hall, kind_of, plan
 

@@ -9,7 +9,7 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from crowdveil.area.extent import lay_grid
+from crowdveil.area import Grid
 from crowdveil.errors import InputError
 from crowdveil.plots.comparison_report import claims
 from crowdveil.prior import divergence
@@ -143,14 +143,14 @@ def visits_at(longitude: float, latitude: float = 10.0) -> Visits:
 
 def test_a_grid_holds_nearly_all_visits_and_no_empty_cell() -> None:
     visits = visits_at(11.0)
-    grid = lay_grid(visits)
+    grid = Grid.around(visits)
     cells = grid.locate(visits.latitude, visits.longitude)
     assert 0.95 < np.mean(cells >= 0) < 1
     assert set(cells[cells >= 0].tolist()) == set(range(len(grid)))
 
 
 def test_a_grid_may_lie_across_the_antimeridian() -> None:
-    assert abs(len(lay_grid(visits_at(180.0))) - len(lay_grid(visits_at(11.0)))) <= 3
+    assert abs(len(Grid.around(visits_at(180.0))) - len(Grid.around(visits_at(11.0)))) <= 3
 
 
 def test_a_visit_far_away_does_not_stretch_the_grid() -> None:
@@ -158,7 +158,7 @@ def test_a_visit_far_away_does_not_stretch_the_grid() -> None:
     latitude = visits.latitude.copy()
     latitude[0] = -33.0
     far = Visits(visits.users, visits.user, visits.utc_s, visits.offset_s, latitude, visits.longitude)
-    assert abs(len(lay_grid(far)) - len(lay_grid(visits))) <= 2
+    assert abs(len(Grid.around(far)) - len(Grid.around(visits))) <= 2
 
 
 def test_only_full_weeks_count_and_the_last_tenth_tests() -> None:
@@ -175,7 +175,7 @@ def test_only_full_weeks_count_and_the_last_tenth_tests() -> None:
 def test_periods_beyond_the_test_are_left_out() -> None:
     visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=8)
     periods, split = cut_periods(visits, train=3, test=2)
-    dataset = dataset_from_visits("mine", "Mine", visits, lay_grid(visits), periods, split)
+    dataset = dataset_from_visits("mine", "Mine", visits, Grid.around(visits), periods, split)
     assert len(dataset.counts.periods) == 5
     assert dataset.counts.left_out["outside of the periods"] > 0
     assert dataset.visits_read == len(visits)

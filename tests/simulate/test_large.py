@@ -17,8 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from crowdveil.area import Grid
-from crowdveil.batch.engine import Engine, open_engine
+from crowdveil.batch.engine import Engine
 from crowdveil.batch.graph import ticket
+from crowdveil.batch.open_engine import open_engine
 from crowdveil.campaign import Plan, RoundClosed, RoundOpened, advance, begin, next_policy, select
 from crowdveil.campaign.selection import Reports
 from crowdveil.certify import certify
@@ -26,10 +27,10 @@ from crowdveil.draw import draw_by_words, draw_many
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.prior import count_symbols, divergence
 from crowdveil.profile import Periods, count_visits
-from crowdveil.profile.place import NULL
 from crowdveil.simulate.large import LARGE_METHODS, TURN_FROM, LargeCampaignSettings, LargeCrowd, mixed, simulate_large
 from crowdveil.simulate.people import SCHEMA, SyntheticPopulation, people_of, write_people
 from crowdveil.traces import Habits, SyntheticCity
+from crowdveil.vocabulary import NULL
 
 USERS, SEED = 1_200, 3
 

@@ -11,9 +11,9 @@ import crowdveil as cv
 from crowdveil.arrays import IntArray
 from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.paper.uploads import several_places, simulate_uploads
-from crowdveil.profile.place import NULL
 from crowdveil.simulate import simulation
 from crowdveil.simulate.simulation import METHODS, Crowd, Method, covered, simulate
+from crowdveil.vocabulary import NULL
 from tests.simulate.small import small_dataset
 
 DATASET = small_dataset()

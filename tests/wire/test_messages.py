@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import crowdveil as cv
 from crowdveil.errors import InputError
+from crowdveil.vocabulary import ParticipantState
 from crowdveil.wire import (
     PROBLEMS,
     STATUS_BYTES,
@@ -32,7 +33,6 @@ from crowdveil.wire import (
     Invites,
     Kind,
     Message,
-    ParticipantState,
     ParticipantStatus,
     Preview,
     PreviewPoint,

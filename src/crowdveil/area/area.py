@@ -7,7 +7,6 @@ below 2^53, so every language that has IEEE doubles derives the very same distan
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike
 from crowdveil.area.blocks import Blocks
 from crowdveil.area.plane import MAX_RADIUS_M, Plane, shortening
 from crowdveil.arrays import FloatArray, IntArray, as_cells, as_floats, frozen
+from crowdveil.codec import canonical_json, parse_json, read_text, whole_numbers, whole_pair
 from crowdveil.errors import FileFormatError, InputError
 
 MAX_CELLS = 1_000_000
@@ -256,68 +256,6 @@ class Points(Area):
 
 
 # --- what the kinds share when they read and check descriptions ---------------------------------------------
-
-
-def canonical_json(value: object) -> str:
-    """JSON with sorted keys, no spaces and ASCII only: one text for one value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-def parse_json(text: str, what: str) -> Any:
-    """Parse JSON, refusing NaN and infinities, with an error that says what was being read."""
-
-    def refuse(constant: str) -> None:
-        raise FileFormatError(f"{what}: {constant} is not a number that JSON knows")
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise FileFormatError(f"{what}: a field is given twice")
-        return found
-
-    try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
-    except FileFormatError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise FileFormatError(f"{what}: not JSON, or cut short ({error})") from None
-
-
-def read_text(path: str | Path) -> str:
-    """Text of a file, or an error that names the file."""
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileFormatError(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{path}: not UTF-8 text") from None
-
-
-def whole_numbers(field: str, values: object, width: int) -> IntArray:
-    """Read a JSON list of whole numbers, or of rows of `width` of them."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # rows of different lengths
-        array = np.empty(0)
-    shape = (array.size,) if width == 1 else (array.size // width, width)
-    if array.dtype.kind != "i" or array.shape != shape:
-        raise FileFormatError(f"{field}: should be a list of {'rows of ' * (width > 1)}whole numbers")
-    return array.astype(np.int64)
-
-
-def whole_pair(field: str, values: object) -> tuple[int, int]:
-    """Read two whole numbers."""
-    pair = whole_numbers(field, values, width=1).tolist()
-    if len(pair) != 2:
-        raise FileFormatError(f"{field} = {pair}: should be two whole numbers")
-    return pair[0], pair[1]
-
-
-def whole_number(field: str, value: object, low: int, high: int) -> int:
-    """Read one whole number of a description."""
-    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-        raise FileFormatError(f"{field} = {value!r}: should be a whole number from {low:,} to {high:,}")
-    return value
 
 
 def read_plane(description: Description) -> Plane:

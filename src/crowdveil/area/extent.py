@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
-from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
-from crowdveil.traces import Visits
 
 
 @dataclass(frozen=True)
@@ -72,41 +70,3 @@ def cell_at(area: Area, latitude: float, longitude: float, field: str) -> int:
 
 def _side(degrees: float, sides: str) -> str:
     return f"{abs(degrees):.4f} {sides[0] if degrees >= 0 else sides[1]}"
-
-
-OUTERMOST = 0.01
-"""Share of the visits that may lie beyond each edge of the grid: a holiday abroad should not stretch it."""
-
-
-EDGE_DEGREES = 1e-5
-"""A metre, so that visits at the edge lie inside and visits at one place have a box."""
-
-
-def lay_grid(visits: Visits, cell_km: float = 1.0) -> Grid:
-    """Squares over the box that holds the middle 98 % of the visits, along each axis; only those with any visit."""
-    # Longitudes are counted from the middle of the crowd, so that the antimeridian is a place like any other.
-    turns = np.exp(1j * np.radians(visits.longitude))
-    middle = float(np.degrees(np.angle(turns.mean())))
-    south, north = _middle_of(visits.latitude)
-    west, east = (_wrapped(side + middle) for side in _middle_of((visits.longitude - middle + 180) % 360 - 180))
-    try:
-        grid = Grid.from_bounds(max(south, -90.0), west, min(north, 90.0), east, cell_km=cell_km)
-    except InputError as error:
-        if error.field == "cell_km":
-            raise
-        where = f"visits from {south:.2f} to {north:.2f} N and {west:.2f} to {east:.2f} E"
-        raise InputError("data", where, "lie too far apart for one grid; name an area") from None
-    cells = grid.locate(visits.latitude, visits.longitude)
-    there = np.unique(cells[cells >= 0])
-    if len(there) < 2:
-        raise InputError("cell_km", cell_km, "all visits lie in one cell; make cells smaller, or name an area")
-    return grid.subset(there)
-
-
-def _middle_of(degrees: FloatArray) -> tuple[float, float]:
-    low, high = np.quantile(degrees, [OUTERMOST, 1 - OUTERMOST]).tolist()
-    return low - EDGE_DEGREES, high + EDGE_DEGREES
-
-
-def _wrapped(longitude: float) -> float:
-    return (longitude + 180) % 360 - 180

@@ -5,24 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdveil.area.area import (
-    MAX_CELLS,
-    OUTSIDE,
-    Area,
-    Description,
-    read_plane,
-    whole_number,
-    whole_numbers,
-    whole_pair,
-)
+from crowdveil.area.area import MAX_CELLS, OUTSIDE, Area, Description, read_plane
 from crowdveil.area.plane import MAX_RADIUS_M, Plane, check_degrees
 from crowdveil.arrays import FloatArray, IntArray, frozen
+from crowdveil.codec import whole_number, whole_numbers, whole_pair
 from crowdveil.errors import FileFormatError, InputError
+
+MAX_BEYOND_EDGE = 0.01
+"""Share of the positions that may lie beyond each edge of a grid around them: a holiday abroad must not stretch it."""
+EDGE_DEGREES = 1e-5
+"""A metre, so that positions at the edge lie inside and positions at one place have a box."""
+
+
+class Positions(Protocol):
+    """Anything with latitudes and longitudes, such as `Visits`."""
+
+    @property
+    def latitude(self) -> FloatArray:
+        """Degrees north."""
+
+    @property
+    def longitude(self) -> FloatArray:
+        """Degrees east."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,6 +88,33 @@ class Grid(Area):
             for axis, count in ((x, columns), (y, rows))
         )
         return cls.build(plane, cell_m, rows, columns, (first[0], first[1]))
+
+    @classmethod
+    def around(cls, positions: Positions, *, cell_km: float = 1.0) -> Grid:
+        """Cover the middle 98 % of some positions, along each axis, with squares; keep those that hold any.
+
+        >>> from crowdveil.traces import synthetic_visits
+        >>> visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=4)
+        >>> Grid.around(visits, cell_km=2.0).cell_m
+        2000
+        """
+        # Longitudes are counted from the middle of the crowd, so that the antimeridian is a place like any other.
+        turns = np.exp(1j * np.radians(positions.longitude))
+        middle = float(np.degrees(np.angle(turns.mean())))
+        south, north = _middle_of(positions.latitude)
+        west, east = (_wrapped(side + middle) for side in _middle_of((positions.longitude - middle + 180) % 360 - 180))
+        try:
+            grid = cls.from_bounds(max(south, -90.0), west, min(north, 90.0), east, cell_km=cell_km)
+        except InputError as error:
+            if error.field == "cell_km":
+                raise
+            where = f"from {south:.2f} to {north:.2f} N and {west:.2f} to {east:.2f} E"
+            raise InputError("positions", where, "are too far apart for one grid; pass an area") from None
+        cells = grid.locate(positions.latitude, positions.longitude)
+        there = np.unique(cells[cells >= 0])
+        if len(there) < 2:
+            raise InputError("cell_km", cell_km, "puts all positions into one cell; use smaller cells or pass an area")
+        return grid.subset(there)
 
     def describe(self) -> Description:
         """Origin, size and counts; the centres follow."""
@@ -166,3 +202,12 @@ def box_in_plane(south: float, west: float, north: float, east: float) -> tuple[
         box = [south, west, north, east]
         raise InputError("bounds", box, f"should stay within {MAX_RADIUS_M / 1000:.0f} km of their middle")
     return plane, x, y
+
+
+def _middle_of(degrees: FloatArray) -> tuple[float, float]:
+    low, high = np.quantile(degrees, [MAX_BEYOND_EDGE, 1 - MAX_BEYOND_EDGE]).tolist()
+    return low - EDGE_DEGREES, high + EDGE_DEGREES
+
+
+def _wrapped(longitude: float) -> float:
+    return (longitude + 180) % 360 - 180

@@ -12,20 +12,11 @@ import h3
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdveil.area.area import (
-    MAX_CELLS,
-    OUTSIDE,
-    Area,
-    Description,
-    check_metres,
-    read_plane,
-    rounded_metres,
-    whole_number,
-    whole_numbers,
-)
+from crowdveil.area.area import MAX_CELLS, OUTSIDE, Area, Description, check_metres, read_plane, rounded_metres
 from crowdveil.area.grid import box_in_plane
 from crowdveil.area.plane import Plane, check_degrees
 from crowdveil.arrays import FloatArray, IntArray
+from crowdveil.codec import whole_number, whole_numbers
 from crowdveil.errors import FileFormatError, InputError
 
 _ID = re.compile(r"[0-9a-f]{15}")

@@ -8,18 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdveil.area.area import (
-    OUTSIDE,
-    Area,
-    Description,
-    check_metres,
-    read_plane,
-    rounded_metres,
-    whole_number,
-    whole_numbers,
-)
+from crowdveil.area.area import OUTSIDE, Area, Description, check_metres, read_plane, rounded_metres
 from crowdveil.area.plane import Plane, check_degrees, degrees_to_e7
 from crowdveil.arrays import IntArray, frozen
+from crowdveil.codec import whole_number, whole_numbers
 from crowdveil.errors import InputError
 
 TIES = 4

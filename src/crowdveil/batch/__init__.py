@@ -1,11 +1,13 @@
 """The same profiles for millions of users: expressions that DuckDB evaluates on this machine, or Spark on a cluster."""
 
-from crowdveil.batch.engine import Engine, EngineError, open_engine
+from crowdveil.batch.engine import Engine
 from crowdveil.batch.fixes import ColumnNames
 from crowdveil.batch.graph import ProfileSettings
 from crowdveil.batch.inputs import Inputs, find_inputs
 from crowdveil.batch.job import PART_BYTES, BatchResult, Job, PeriodRange, run
+from crowdveil.batch.open_engine import open_engine
 from crowdveil.batch.store import COLUMN_NAMES, save_fixes
+from crowdveil.errors import EngineError
 
 __all__ = [
     "COLUMN_NAMES",

@@ -13,9 +13,9 @@ import duckdb
 import ibis
 import pyarrow as pa
 
-from crowdveil.batch.engine import EngineError, Fraction, declared, size_of, stepwise, watched
+from crowdveil.batch.engine import Fraction, declared, size_of, stepwise, watched
 from crowdveil.batch.fixes import Expression
-from crowdveil.errors import FileFormatError
+from crowdveil.errors import EngineError, FileFormatError
 from crowdveil.traces.visit_builder import WRONG_FIELDS
 
 POLL_S = 0.2

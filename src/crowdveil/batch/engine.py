@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeAlias
 import ibis
 
 from crowdveil.batch.fixes import Expression
-from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.errors import InputError
 
 Fraction: TypeAlias = Callable[[float], None]
 """Called now and then with the share of a step that is done, 0 to 1."""
@@ -22,7 +22,6 @@ Columnwise: TypeAlias = Callable[[str, Callable[..., Any], Sequence[str], str], 
 """(name, a function of numpy columns, their types, its own type) → the same on expressions."""
 
 MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B", re.IGNORECASE)
-MAKERS = "duckdb, spark, or spark://MASTER (HOST:PORT, local[4], yarn)"
 
 
 @contextmanager
@@ -34,10 +33,6 @@ def stepwise() -> Iterator[None]:
         yield
     finally:
         ibis.options.sql.fuse_selects = before
-
-
-class EngineError(CrowdveilError):
-    """The engine gave up; what was finished before is kept, and running the same again goes on from there."""
 
 
 class Engine(Protocol):
@@ -105,27 +100,3 @@ def size_of(memory: str, thousand: float) -> float:
     if found is None:
         raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")
     return float(found[1]) * thousand ** ("KMGT".index(found[2].upper()) + 1)
-
-
-def open_engine(
-    name: str, *, memory: str | None = None, threads: int | None = None, spill: Path | None = None
-) -> Engine:
-    """Start an engine. Memory, threads and the folder to spill to are for engines on this machine."""
-    if threads is not None and threads < 1:
-        raise InputError("threads", threads, "should be a whole number from 1")
-    if name == "duckdb":
-        from crowdveil.batch.duckdb_engine import DuckDbEngine
-
-        return DuckDbEngine(memory=memory, threads=threads, spill=spill)
-    kind, _, rest = name.partition("://")
-    if kind == "spark" and (rest or "://" not in name):
-        from crowdveil.batch.spark_engine import SparkEngine
-
-        return SparkEngine(_master(rest, threads), memory=memory, spill=spill)
-    raise InputError("engine", name, f"should be {MAKERS}")
-
-
-def _master(rest: str, threads: int | None) -> str:
-    if not rest:
-        return f"local[{threads or '*'}]"
-    return rest if rest.startswith("local") or rest == "yarn" else f"spark://{rest}"

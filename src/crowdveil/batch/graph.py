@@ -34,8 +34,8 @@ from crowdveil.batch.fixes import ON_WEEKEND, OUTSIDE_AREA, OUTSIDE_TIME, Expres
 from crowdveil.errors import InputError
 from crowdveil.profile.methods import age_weights, check_half_life
 from crowdveil.profile.periods import DAY_S, EPOCH, Periods
-from crowdveil.profile.place import Rule
 from crowdveil.profile.profile import check_delta
+from crowdveil.vocabulary import DEFAULT_DELTA, Rule
 
 TICKET_BITS = 62
 
@@ -50,7 +50,7 @@ class ProfileSettings:
     method: Method = "poisson"
     half_life_periods: float | None = None
     """For recency alone."""
-    delta: float = 0.7
+    delta: float = DEFAULT_DELTA
     rule: Rule = "random"
     targets: tuple[int, ...] = ()
     seed: int = 0

@@ -34,11 +34,11 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.batch import graph
-from crowdveil.batch.engine import Engine, EngineError, Fraction
+from crowdveil.batch.engine import Engine, Fraction
 from crowdveil.batch.fixes import ColumnNames, Expression, fixes
 from crowdveil.batch.graph import ProfileSettings
 from crowdveil.batch.inputs import Inputs, name_damaged
-from crowdveil.errors import FileFormatError, InputError
+from crowdveil.errors import EngineError, FileFormatError, InputError
 from crowdveil.profile.periods import DAY_S, EPOCH, MAX_PERIODS, Periods
 from crowdveil.traces.trace_files import reading
 from crowdveil.traces.visit_builder import LATEST_S

@@ -21,9 +21,9 @@ import ibis
 import pandas as pd
 import pyarrow.parquet as pq
 
-from crowdveil.batch.engine import EngineError, Fraction, declared, size_of, stepwise, watched
+from crowdveil.batch.engine import Fraction, declared, size_of, stepwise, watched
 from crowdveil.batch.fixes import BROKEN_ROW, Expression
-from crowdveil.errors import CrowdveilError, FileFormatError
+from crowdveil.errors import CrowdveilError, EngineError, FileFormatError
 
 POLL_S = 0.5
 JAVA = 17

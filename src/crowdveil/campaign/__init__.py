@@ -1,7 +1,7 @@
 """A campaign as pure state transitions: plan, rounds, selection, forecast and audit, without I/O or clock."""
 
 from crowdveil.campaign.forecast import expected_coverage, sketch
-from crowdveil.campaign.plan import Algorithm, Plan
+from crowdveil.campaign.plan import Plan
 from crowdveil.campaign.selection import Reports, Selection
 from crowdveil.campaign.state import (
     Event,
@@ -16,6 +16,7 @@ from crowdveil.campaign.state import (
     resume,
     select,
 )
+from crowdveil.vocabulary import Algorithm
 
 __all__ = [
     "Algorithm",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, frozen
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import check_epsilon, check_null_epsilon, check_prior, check_targets
-
-Algorithm = Literal["crowdveil", "algorithm-2"]
+from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Algorithm
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +25,8 @@ class Plan:
     """N: how many are invited, over all rounds, with or without a frequent place."""
     wanted: int
     """α: how many are to be selected."""
-    rounds: int = 6
-    confidence: float = 0.95
+    rounds: int = DEFAULT_ROUNDS
+    confidence: float = DEFAULT_CONFIDENCE
     """ρ, of algorithm-2 alone: with this probability at least α should be selectable."""
     algorithm: Algorithm = "crowdveil"
     start: FloatArray | None = None

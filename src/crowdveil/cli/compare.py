@@ -13,7 +13,8 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from crowdveil.area.extent import box_of, lay_grid
+from crowdveil.area import Grid
+from crowdveil.area.extent import box_of
 from crowdveil.cli.console import note, progress_bar, show, show_json, show_rows, warn, working
 from crowdveil.cli.files import load_area, open_folder
 from crowdveil.cli.history import source
@@ -164,7 +165,7 @@ def run(
         test=testing,
     )
     with working("counting and profiling"):
-        cells = lay_grid(visits, side_km) if named is None else named
+        cells = Grid.around(visits, cell_km=side_km) if named is None else named
         outside = check_overlap(visits, cells)
         dataset = dataset_from_visits(traces.name, traces.title, visits, cells, periods, split, asked.delta)
         settings = replace(asked, targets=_targets(dataset, targets, busiest))

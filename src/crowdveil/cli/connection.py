@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.area.area import read_text
 from crowdveil.cli.options import missing
 from crowdveil.client import HttpTransport, Operator
+from crowdveil.codec import read_text
 from crowdveil.errors import FileFormatError
 
 SERVER = "http://127.0.0.1:8765"

@@ -13,7 +13,6 @@ import numpy as np
 import typer
 
 from crowdveil.area import Area
-from crowdveil.area.area import read_text
 from crowdveil.area.extent import box_of
 from crowdveil.cli.connection import SERVER, Server
 from crowdveil.cli.console import progress_bar, show, warn, working
@@ -26,6 +25,7 @@ from crowdveil.cli.traces import CITY_WEEKS, TraceSource, check_overlap, read_tr
 from crowdveil.client import DeviceSettings, HttpTransport, PrivacyLimits, RetryPolicy
 from crowdveil.client.fleet import Fleet, FleetTotals, run_fleet, scratch_ledgers
 from crowdveil.client.participant_client import ParticipantClient
+from crowdveil.codec import read_text
 from crowdveil.errors import CampaignRefused, InputError
 from crowdveil.simulate.own import cut_periods, dataset_from_visits
 from crowdveil.traces import Visits, synthetic_visits

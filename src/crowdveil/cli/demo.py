@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -11,7 +10,6 @@ import numpy as np
 import typer
 
 from crowdveil.area import Grid
-from crowdveil.area.extent import lay_grid
 from crowdveil.arrays import FloatArray
 from crowdveil.certify import certify
 from crowdveil.cli.compare import write_files
@@ -30,6 +28,7 @@ from crowdveil.simulate.dataset import Dataset
 from crowdveil.simulate.own import cut_periods, dataset_from_visits
 from crowdveil.simulate.simulation import Method, covered
 from crowdveil.traces import synthetic_visits
+from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM
 
 EXAMPLES = """\b
 Examples:
@@ -37,7 +36,6 @@ Examples:
   crowdveil demo --stay
 """
 
-EPSILON_PER_KM = math.log(4)
 METHODS: tuple[Method, ...] = ("none", "crowdveil", "algorithm-2", "laplace", "random")
 SEEDS = 16
 
@@ -63,7 +61,7 @@ def run(
         raise InputError("seed", number, "should not be negative")
     open_folder(out)
     dataset = demo_dataset(number)
-    settings = ComparisonSettings((int(dataset.densest[0]),), EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
+    settings = ComparisonSettings((int(dataset.densest[0]),), DEFAULT_EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
     _tell_city(dataset, settings)
     order = np.random.default_rng([number, 0]).permutation(dataset.counts.users)
     outcome = run_campaign(dataset, settings, out, order, _step)
@@ -97,7 +95,7 @@ def demo_dataset(seed: int) -> Dataset:
     with working("making a synthetic city"):
         visits = synthetic_visits(np.random.default_rng(seed), users=CITY_USERS, weeks=CITY_WEEKS)
         periods, split = cut_periods(visits)
-        return dataset_from_visits("synthetic-city", "A synthetic city", visits, lay_grid(visits), periods, split)
+        return dataset_from_visits("synthetic-city", "A synthetic city", visits, Grid.around(visits), periods, split)
 
 
 def _step(text: str) -> None:
@@ -116,7 +114,7 @@ def _tell_city(dataset: Dataset, settings: ComparisonSettings) -> None:
         f"{settings.reporters(dataset)} users have a place where they are with probability above {settings.delta:g} in "
         "a week; they report one, the others say that they have none."
     )
-    _step(f"Privacy: ε = ln 4 per km: {in_plain_words(EPSILON_PER_KM)}.")
+    _step(f"Privacy: ε = ln 4 per km: {in_plain_words(DEFAULT_EPSILON_PER_KM)}.")
 
 
 def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, outcome: DemoCampaign, out: Path) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.area import Area
-from crowdveil.area.area import read_text
 from crowdveil.arrays import FloatArray, as_cells
 from crowdveil.cli.console import working
+from crowdveil.codec import read_text
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 from crowdveil.policy.policy import FORMAT, MAGIC, Policy
 

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
-from crowdveil.area.area import canonical_json, parse_json, read_text
 from crowdveil.cli.compare import Period, RuleName
 from crowdveil.cli.files import load_area, read_prior
 from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole
+from crowdveil.codec import canonical_json, parse_json, read_text
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 from crowdveil.policy.policy import check_prior
 from crowdveil.wire import PROTOCOL, CampaignPlan

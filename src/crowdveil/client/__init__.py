@@ -3,14 +3,15 @@
 `Operator` is the other end: it runs campaigns.
 """
 
-from crowdveil.client.device import Device, DeviceSettings, NoOpenRound, Offer
+from crowdveil.client.device import Device, DeviceSettings, Offer
 from crowdveil.client.events import LedgerEntry
 from crowdveil.client.history import LocationHistory
 from crowdveil.client.ledger import Ledger
 from crowdveil.client.operator import Operator
-from crowdveil.client.participant_client import RetryPolicy, ServerRefused
+from crowdveil.client.participant_client import RetryPolicy
 from crowdveil.client.privacy_limits import PrivacyLimits
 from crowdveil.client.transport import HttpReply, HttpRequest, HttpTransport, Transport
+from crowdveil.errors import NoOpenRound, ServerRefused
 
 __all__ = [
     "Device",

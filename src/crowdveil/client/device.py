@@ -26,14 +26,14 @@ from crowdveil.client.events import LedgerEntry
 from crowdveil.client.explain import describe_ledger, describe_loss, describe_null, describe_reply
 from crowdveil.client.history import LocationHistory, place_to_report
 from crowdveil.client.ledger import Ledger, check_lifetime
-from crowdveil.client.participant_client import ParticipantClient, RetryPolicy, ServerRefused
+from crowdveil.client.participant_client import ParticipantClient, RetryPolicy
 from crowdveil.client.privacy_limits import AnnouncedTerms, PrivacyLimits, check_policy, check_terms
 from crowdveil.client.transport import Transport
 from crowdveil.draw import draw
-from crowdveil.errors import CampaignRefused, InputError
+from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, ServerRefused
 from crowdveil.policy.policy import Policy
 from crowdveil.profile import Periods
-from crowdveil.profile.place import NULL
+from crowdveil.vocabulary import NULL
 from crowdveil.wire import PROTOCOL, Announcement, ParticipantStatus, Receipt, Seat, Upload
 
 DAYS = {"day": 1, "week": 7}
@@ -64,10 +64,6 @@ class Offer:
     policy: Policy
     certificate: Certificate
     round: int
-
-
-class NoOpenRound(CampaignRefused):
-    """No round is open at the moment; the same may be asked again."""
 
 
 class Device:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any, Literal, get_args
 
-from crowdveil.area.area import canonical_json, parse_json
+from crowdveil.codec import canonical_json, parse_json
 from crowdveil.errors import FileFormatError
 
 Kind = Literal["created", "secret", "seat", "drawn", "acknowledged", "refused"]

@@ -18,7 +18,7 @@ from crowdveil.arrays import FloatArray
 from crowdveil.client.events import LedgerEntry
 from crowdveil.formatting import in_plain_words, percent_up
 from crowdveil.policy.policy import Policy
-from crowdveil.profile.place import NULL
+from crowdveil.vocabulary import NULL
 
 SUSPICION = 0.1
 """What a watcher may hold likely before: 1 in 10."""

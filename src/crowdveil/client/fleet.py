@@ -18,12 +18,12 @@ from pathlib import Path
 from threading import Event, Lock
 
 from crowdveil.certify import Certificate
-from crowdveil.client import Device, DeviceSettings, Ledger, NoOpenRound, ServerRefused, Transport
+from crowdveil.client import Device, DeviceSettings, Ledger, Transport
 from crowdveil.client.privacy_limits import AnnouncedTerms, check_policy
 from crowdveil.client.round_waiter import RoundWaiter
-from crowdveil.errors import CrowdveilError, ServerUnreachable
+from crowdveil.errors import CrowdveilError, NoOpenRound, ServerRefused, ServerUnreachable
 from crowdveil.policy.policy import Policy
-from crowdveil.profile.place import NULL
+from crowdveil.vocabulary import NULL
 from crowdveil.wire import Announcement
 
 LATER = ("no-seat", "wrong-state")
@@ -162,7 +162,7 @@ class FleetRun:
             invite = crowd.invites[number] if crowd.invites else None
             entry = self._device(number, transport).join(crowd.campaign, crowd.profiles[number], invite=invite)
         except CrowdveilError as error:
-            if isinstance(error, NoOpenRound) or (isinstance(error, ServerRefused) and error.problem.kind in LATER):
+            if isinstance(error, NoOpenRound) or (isinstance(error, ServerRefused) and error.kind in LATER):
                 return False
             self._count(refused=_reason(error))
             return True
@@ -199,5 +199,5 @@ class FleetRun:
 
 def _reason(error: CrowdveilError) -> str:
     if isinstance(error, ServerRefused):
-        return error.problem.kind
+        return error.kind
     return "no answer" if isinstance(error, ServerUnreachable) else str(error)

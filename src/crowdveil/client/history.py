@@ -10,8 +10,9 @@ from crowdveil.area import Area
 from crowdveil.arrays import as_cells
 from crowdveil.errors import InputError
 from crowdveil.profile import Periods, count_visits, recency
-from crowdveil.profile.place import Rule, choose_place
+from crowdveil.profile.place import choose_place
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Rule
 
 LocationHistory: TypeAlias = Visits | Mapping[int, float]
 """One person's visits, or a profile of the campaign's cells (cell → probability)."""

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Literal
 from urllib.parse import quote
 
-from crowdveil.area.area import canonical_json
 from crowdveil.client.participant_client import JSON, RetryingClient, RetryPolicy
 from crowdveil.client.transport import HttpRequest, Transport
+from crowdveil.codec import canonical_json
 from crowdveil.errors import InputError
 from crowdveil.wire import (
     PROTOCOL,

@@ -14,7 +14,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from crowdveil.client.transport import HttpReply, HttpRequest, Transport
-from crowdveil.errors import CampaignRefused, CrowdveilError, InputError, ServerUnreachable
+from crowdveil.errors import CampaignRefused, CrowdveilError, InputError, ServerRefused, ServerUnreachable
 from crowdveil.policy.policy import Policy
 from crowdveil.wire import (
     POLICY_MEDIA_TYPE,
@@ -49,14 +49,6 @@ class RetryPolicy:
         """Seconds before the next attempt: up to twice as long each time, and as long as the server asked."""
         most = min(self.longest_wait_s, self.first_wait_s * 2.0 ** min(attempt, 60))
         return min(self.longest_wait_s, asked_s + dice * most)
-
-
-class ServerRefused(CampaignRefused):
-    """The server refused for good, in the words of its problem document."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(f"the server refused ({problem.kind}): {problem.detail}")
-        self.problem = problem
 
 
 class RetryingClient:
@@ -150,7 +142,7 @@ def _busy(reply: HttpReply) -> str:
     if problem.status != reply.status:
         return f"status {reply.status} with a problem document for {problem.status}"
     if reply.status < 500 and reply.status != 429:
-        raise ServerRefused(problem)
+        raise ServerRefused(problem.kind, problem.detail)
     return f"{problem.title} ({problem.detail})"
 
 

@@ -9,7 +9,7 @@ inflated coordinates make any policy look private.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import inf, isfinite, log
+from math import inf, isfinite
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from crowdveil.certify import Certificate, certify
 from crowdveil.errors import CampaignRefused, CrowdveilError, InputError, NotPrivateError
 from crowdveil.policy.policy import Policy, check_epsilon, check_null_epsilon, check_targets
 from crowdveil.profile.profile import check_delta
+from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM
 from crowdveil.wire import Announcement
 
 
@@ -25,9 +26,9 @@ from crowdveil.wire import Announcement
 class PrivacyLimits:
     """What a device accepts at most, or at least; set by its owner, never by a campaign."""
 
-    epsilon_per_km: float = log(4)
+    epsilon_per_km: float = DEFAULT_EPSILON_PER_KM
     """Largest loss of one campaign: a reply is at most 4 times as likely from one place as from one 1 km away."""
-    lifetime_epsilon_per_km: float = 3 * log(4)
+    lifetime_epsilon_per_km: float = 3 * DEFAULT_EPSILON_PER_KM
     """Largest sum of losses over all campaigns."""
     cell_km: float = 0.25
     """Smallest distance of neighbouring cells. Finer cells are mistaken units, or a map of houses."""

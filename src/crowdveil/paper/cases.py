@@ -14,8 +14,8 @@ import numpy as np
 
 from crowdveil.paper.cities import CitySource, open_city
 from crowdveil.paper.uploads import simulate_uploads
-from crowdveil.profile.place import Rule
 from crowdveil.simulate.simulation import PLACES_STREAM, Crowd, Method, covered, simulate
+from crowdveil.vocabulary import Rule
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from crowdveil.paper.runner import Progress, run_cases
 from crowdveil.plots.charts import draw, map_of_cells, save
 from crowdveil.plots.figure_spec import PAPER
 from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, write_report
-from crowdveil.profile.place import NULL
 from crowdveil.simulate.dataset import Dataset
 from crowdveil.simulate.records import Record, write_records
+from crowdveil.vocabulary import NULL
 
 EVERYWHERE = (
     "α is 5 % of the users who report. The paper writes 5 % of all users, which no single target could supply.",

@@ -16,8 +16,9 @@ from crowdveil.campaign import Plan
 from crowdveil.campaign.selection import lottery_number
 from crowdveil.prior import target_chances
 from crowdveil.profile import Profile
-from crowdveil.profile.place import NULL, Rule, choose_places
+from crowdveil.profile.place import choose_places
 from crowdveil.simulate.simulation import SimulatedCampaign, play, wanted_of
+from crowdveil.vocabulary import NULL, Rule
 
 
 def several_places(

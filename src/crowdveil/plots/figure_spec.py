@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from crowdveil.profile.place import Rule
+from crowdveil.vocabulary import Rule
 
 Chart = Literal["bars", "lines", "dots", "curves"]
 

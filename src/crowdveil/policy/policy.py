@@ -40,8 +40,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
-from crowdveil.area.area import canonical_json, parse_json, whole_number, whole_numbers
 from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, as_floats, frozen
+from crowdveil.codec import canonical_json, parse_json, whole_number, whole_numbers
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.policy.encoding import listed, pack, read_weights, row_sums, unpack
 

@@ -6,11 +6,12 @@ import numpy as np
 import scipy
 
 from crowdveil.errors import InputError
+from crowdveil.vocabulary import DEFAULT_CONFIDENCE
 
 MAX_USERS = 10**12
 
 
-def minimum_beta(*, users: int, wanted: int, confidence: float = 0.95) -> float:
+def minimum_beta(*, users: int, wanted: int, confidence: float = DEFAULT_CONFIDENCE) -> float:
     """Least β with Pr(Binomial(users, β) ≥ wanted) ≥ confidence.
 
     Pr(Binomial(N, β) ≥ α) is the distribution function of Beta(α, N-α+1) at β (both count how many of N uniform

@@ -24,6 +24,7 @@ from crowdveil.profile.counts import Counts, Pairs
 from crowdveil.profile.methods import check_half_life, recency
 from crowdveil.profile.periods import is_whole
 from crowdveil.profile.profile import Profile
+from crowdveil.vocabulary import DEFAULT_DELTA
 
 HALF_LIVES: tuple[float, ...] = (1, 2, 4, 8, 16, 32, float("inf"))
 """Candidates in periods when none are given: doublings, because neighbours closer than that differ by chance."""
@@ -56,7 +57,7 @@ def choose_half_life(
     candidates: Sequence[float] = HALF_LIVES,
     *,
     validation: int = 5,
-    delta: float = 0.7,
+    delta: float = DEFAULT_DELTA,
 ) -> HalfLifeChoice:
     """Choose the half-life whose frequent places are visited most often in the last `validation` training periods."""
     counts.periods.check("train", train)

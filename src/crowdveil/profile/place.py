@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,11 +29,7 @@ from crowdveil.arrays import IntArray, as_cells
 from crowdveil.errors import InputError
 from crowdveil.profile.counts import MAX_KEY
 from crowdveil.profile.profile import Profile, check_delta
-
-NULL = -1
-"""What is chosen for a user without a frequent place."""
-
-Rule = Literal["random", "target-aware"]
+from crowdveil.vocabulary import NULL, Rule
 
 
 def choose_places(

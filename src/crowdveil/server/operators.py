@@ -20,7 +20,6 @@ from crowdveil.server.services import Services, read_plan
 from crowdveil.server.views import audit_record, campaign_view, selection_rows
 from crowdveil.store import (
     Campaign,
-    CampaignState,
     add_invites,
     close_round,
     create_campaign,
@@ -30,6 +29,7 @@ from crowdveil.store import (
     rounds_of,
     set_state,
 )
+from crowdveil.vocabulary import CampaignState
 from crowdveil.wire import (
     PROTOCOL,
     AreaRequest,

@@ -23,7 +23,8 @@ from crowdveil.server.requests import (
     stranger,
 )
 from crowdveil.server.services import Services
-from crowdveil.store import NoSeat, ParticipantState, SeatClaim, get_campaign, participant_state, seats_of
+from crowdveil.store import NoSeat, SeatClaim, get_campaign, participant_state, seats_of
+from crowdveil.vocabulary import ParticipantState
 from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Seat, SeatRequest, Upload, secret_digest
 
 routes = APIRouter(prefix="/v1/campaigns", tags=["participants"])

@@ -21,14 +21,12 @@ from crowdveil.formatting import exact, in_plain_words, rounded_up_below
 from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.baselines.tables import MAX_TABLE_CELLS
 from crowdveil.policy.policy import check_targets
-from crowdveil.profile.place import Rule
 from crowdveil.profile.profile import check_delta
 from crowdveil.simulate.dataset import PROFILES, Dataset
 from crowdveil.simulate.records import Record, interval
 from crowdveil.simulate.simulation import (
     METHODS,
     PLACES_STREAM,
-    SHARE_WANTED,
     Crowd,
     Method,
     check_methods,
@@ -36,6 +34,7 @@ from crowdveil.simulate.simulation import (
     covered,
     simulate,
 )
+from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_DELTA, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, Rule
 
 FIGURE = "comparison"
 CAMPAIGNS: tuple[Method, ...] = ("crowdveil", "crowdveil-known", "algorithm-2", "algorithm-1")
@@ -51,13 +50,13 @@ class ComparisonSettings:
 
     targets: tuple[int, ...]
     epsilon_per_km: float
-    delta: float = 0.7
+    delta: float = DEFAULT_DELTA
     profile: str = "recency"
     rule: Rule = "target-aware"
-    share: float = SHARE_WANTED
+    share: float = DEFAULT_SHARE_WANTED
     """α as a share of those who report."""
-    rounds: int = 6
-    confidence: float = 0.95
+    rounds: int = DEFAULT_ROUNDS
+    confidence: float = DEFAULT_CONFIDENCE
     seeds: int = 20
     methods: tuple[Method, ...] = METHODS
 

@@ -18,7 +18,8 @@ from crowdveil.profile import (
     poisson,
     recency,
 )
-from crowdveil.profile.place import Rule, choose_places
+from crowdveil.profile.place import choose_places
+from crowdveil.vocabulary import Rule
 
 PROFILES = ("frequency", "poisson", "recency")
 

@@ -26,15 +26,15 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.batch.engine import Engine
 from crowdveil.batch.fixes import Expression
-from crowdveil.campaign import Algorithm, Plan, RoundClosed, RoundOpened, State, advance, begin, next_policy
+from crowdveil.campaign import Plan, RoundClosed, RoundOpened, State, advance, begin, next_policy
 from crowdveil.campaign.selection import rank_groups
 from crowdveil.certify import Certificate, certify
 from crowdveil.draw import WordArray, draw_by_words
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import Policy, check_targets
 from crowdveil.prior import Round, divergence
-from crowdveil.profile.place import NULL
-from crowdveil.simulate.simulation import SHARE_WANTED, check_terms, wanted_of
+from crowdveil.simulate.simulation import check_terms, wanted_of
+from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, NULL, Algorithm
 
 LargeMethod = Literal["none", "random", "algorithm-2", "crowdveil"]
 LARGE_METHODS: tuple[LargeMethod, ...] = get_args(LargeMethod)
@@ -48,10 +48,10 @@ class LargeCampaignSettings:
     """What a campaign asks for, and the seed of all its dice."""
 
     epsilon_per_km: float
-    share: float = SHARE_WANTED
+    share: float = DEFAULT_SHARE_WANTED
     """α as a share of those who report."""
-    rounds: int = 6
-    confidence: float = 0.95
+    rounds: int = DEFAULT_ROUNDS
+    confidence: float = DEFAULT_CONFIDENCE
     seed: int = 0
 
     def __post_init__(self) -> None:

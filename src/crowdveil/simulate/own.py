@@ -12,6 +12,7 @@ from crowdveil.profile.periods import DAY_S, EPOCH, MAX_PERIODS
 from crowdveil.profile.profile import check_delta
 from crowdveil.simulate.dataset import Dataset
 from crowdveil.traces import Visits
+from crowdveil.vocabulary import DEFAULT_DELTA
 
 VALIDATION = 5
 """Training periods that choose the half-life, at most; never more than a quarter of them."""
@@ -47,7 +48,7 @@ def cut_periods(
 
 
 def dataset_from_visits(
-    name: str, title: str, visits: Visits, area: Area, periods: Periods, split: Split, delta: float = 0.7
+    name: str, title: str, visits: Visits, area: Area, periods: Periods, split: Split, delta: float = DEFAULT_DELTA
 ) -> Dataset:
     """Count and profile; the half-life is infinite, and has no scores, where the training can choose none."""
     check_delta(delta)

@@ -25,9 +25,10 @@ from crowdveil.batch.fixes import Expression
 from crowdveil.batch.graph import ticket, tickets
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.profile import Counts, Periods, count_visits, poisson
-from crowdveil.profile.place import NULL, choose_places
+from crowdveil.profile.place import choose_places
 from crowdveil.profile.profile import check_delta
 from crowdveil.traces import SyntheticCity, Visits
+from crowdveil.vocabulary import NULL
 
 SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("ticket", pa.int64())])
 FIRST_DAY = date(2024, 1, 1)

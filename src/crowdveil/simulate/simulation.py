@@ -27,7 +27,7 @@ import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.campaign import Algorithm, Plan, RoundClosed, RoundOpened, State, advance, begin, next_policy, select
+from crowdveil.campaign import Plan, RoundClosed, RoundOpened, State, advance, begin, next_policy, select
 from crowdveil.campaign.selection import Reports
 from crowdveil.certify import Certificate, certify
 from crowdveil.draw import draw_many
@@ -35,7 +35,7 @@ from crowdveil.errors import InputError
 from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.policy import Policy, check_epsilon
 from crowdveil.prior import count_symbols, divergence, target_chances
-from crowdveil.profile.place import NULL
+from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, NULL, Algorithm
 
 Method = Literal[
     "none",
@@ -48,8 +48,6 @@ Method = Literal[
     "crowdveil-known",
 ]
 METHODS: tuple[Method, ...] = get_args(Method)
-SHARE_WANTED = 0.05
-"""The paper's α, as a share of those who report."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +59,10 @@ class Crowd:
     places: IntArray
     """The one cell each user reports, or NULL."""
     epsilon_per_km: float
-    share_wanted: float = SHARE_WANTED
+    share_wanted: float = DEFAULT_SHARE_WANTED
     """α as a share of those who report."""
-    rounds: int = 6
-    confidence: float = 0.95
+    rounds: int = DEFAULT_ROUNDS
+    confidence: float = DEFAULT_CONFIDENCE
 
     @property
     def reporters(self) -> IntArray:
@@ -98,7 +96,7 @@ class SimulatedCampaign:
     """The finished campaign and what was sent in it, where the method runs one."""
 
 
-def wanted_of(reporters: int, share: float = SHARE_WANTED) -> int:
+def wanted_of(reporters: int, share: float = DEFAULT_SHARE_WANTED) -> int:
     """α for so many reporters, at least one."""
     return max(1, round(share * reporters))
 

@@ -22,7 +22,6 @@ All may be called from any thread and from several processes at once. Neither ar
 
 from crowdveil.store.campaigns import (
     Campaign,
-    CampaignState,
     add_operator,
     create_campaign,
     get_campaign,
@@ -41,7 +40,7 @@ from crowdveil.store.participants import (
     is_participant,
     seats_of,
 )
-from crowdveil.store.reports import NULL, ReportOutcome, ReportRows, SubmittedReport, add_reports, reports_of, rows_of
+from crowdveil.store.reports import ReportOutcome, ReportRows, SubmittedReport, add_reports, reports_of, rows_of
 from crowdveil.store.rounds import (
     RoundProgress,
     RoundRow,
@@ -58,7 +57,8 @@ from crowdveil.store.rounds import (
     rounds_of,
     save_estimate,
 )
-from crowdveil.store.selections import ParticipantState, participant_state, save_selection, selection_of
+from crowdveil.store.selections import participant_state, save_selection, selection_of
+from crowdveil.vocabulary import NULL, CampaignState, ParticipantState
 
 __all__ = [
     "NULL",

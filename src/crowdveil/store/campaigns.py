@@ -14,8 +14,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from crowdveil.errors import InputError
 from crowdveil.store import schema
 from crowdveil.store.database import Store
-
-CampaignState = Literal["draft", "open", "paused", "closed", "finished"]
+from crowdveil.vocabulary import CampaignState
 
 BEFORE: dict[CampaignState, tuple[CampaignState, ...]] = {
     "open": ("draft", "paused"),

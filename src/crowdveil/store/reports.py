@@ -16,11 +16,10 @@ from crowdveil.campaign.selection import Reports
 from crowdveil.store import schema
 from crowdveil.store.database import Store
 from crowdveil.store.lists import each, insert_rows
+from crowdveil.vocabulary import NULL
 
 _reports, _people, _rounds = schema.reports, schema.participants, schema.rounds
 
-NULL = -1
-"""Stands for NULL in arrays of symbols."""
 
 ReportOutcome = Literal[
     "accepted",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from sqlalchemy import Connection, insert, select, update
 
@@ -12,8 +10,7 @@ from crowdveil.errors import InputError
 from crowdveil.store import schema
 from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store
-
-ParticipantState = Literal["seated", "reported", "selected", "not-selected"]
+from crowdveil.vocabulary import ParticipantState
 
 _campaigns, _chosen = schema.campaigns, schema.selections
 

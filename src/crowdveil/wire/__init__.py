@@ -5,15 +5,8 @@ form (sorted keys, no spaces, ASCII), `Message.from_bytes` reads and checks. A r
 it travels as `Policy.to_bytes()` under `POLICY_MEDIA_TYPE`, the same bytes for everybody, with `policy_etag(hash)`.
 """
 
-from crowdveil.wire.message import (
-    POLICY_MEDIA_TYPE,
-    PROTOCOL,
-    CampaignState,
-    Message,
-    first_error,
-    policy_etag,
-    secret_digest,
-)
+from crowdveil.vocabulary import CampaignState, ParticipantState
+from crowdveil.wire.message import POLICY_MEDIA_TYPE, PROTOCOL, Message, first_error, policy_etag, secret_digest
 from crowdveil.wire.operator import (
     AuditRecord,
     AuditRound,
@@ -31,16 +24,7 @@ from crowdveil.wire.operator import (
     SelectionRow,
     StateChange,
 )
-from crowdveil.wire.participant import (
-    STATUS_BYTES,
-    Announcement,
-    ParticipantState,
-    ParticipantStatus,
-    Receipt,
-    Seat,
-    SeatRequest,
-    Upload,
-)
+from crowdveil.wire.participant import STATUS_BYTES, Announcement, ParticipantStatus, Receipt, Seat, SeatRequest, Upload
 from crowdveil.wire.problem import PROBLEM_MEDIA_TYPE, PROBLEMS, Kind, Problem
 from crowdveil.wire.schemas import json_schemas
 from crowdveil.wire.shape import AreaRequest, AreaShape, Estimates, RoundEstimate

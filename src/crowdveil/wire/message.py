@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, Self, TypeVar
+from typing import Annotated, Any, Final, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError
 
-from crowdveil.area.area import canonical_json, parse_json
+from crowdveil.codec import canonical_json, parse_json
 from crowdveil.errors import FileFormatError, InputError
 
 PROTOCOL: Final = 1
@@ -69,9 +69,6 @@ Offer = Annotated[
 AreaObject = Annotated[dict[str, Any], AfterValidator(_plain_json), Field(description="as Area.describe() gives")]
 Targets = Annotated[tuple[Whole, ...], Strict(False), Field(min_length=1)]
 Secret = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
-Rule = Literal["random", "target-aware"]
-Period = Literal["week", "day"]
-CampaignState = Literal["draft", "open", "paused", "closed", "finished"]
 
 
 class Message(BaseModel):

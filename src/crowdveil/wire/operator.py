@@ -8,20 +8,27 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
+from crowdveil.vocabulary import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_ROUNDS,
+    Algorithm,
+    CampaignState,
+    Enrolment,
+    Period,
+    RoundState,
+    Rule,
+)
 from crowdveil.wire.message import (
     AreaObject,
     CampaignId,
-    CampaignState,
     Digest,
     Epsilon,
     Many,
     Message,
     Name,
     Offer,
-    Period,
     Positive,
     Protocol,
-    Rule,
     Secret,
     Share,
     Targets,
@@ -30,8 +37,6 @@ from crowdveil.wire.message import (
 
 MAX_INVITES = 10_000
 """In one request; more take several."""
-
-RoundState = Literal["opening", "open", "closed"]
 
 
 def _base64(text: str) -> str:
@@ -61,17 +66,17 @@ class CampaignPlan(Message):
     """A place is frequent when its probability exceeds this."""
     rule: Rule = "random"
     period: Period = "week"
-    enrolment: Literal["open", "invite"] = "open"
+    enrolment: Enrolment = "open"
     users: Positive
     """N: how many may take part, over all rounds."""
     wanted: Positive | None = None
     """α: how many are to be selected; this or `share`."""
     share: OpenShare | None = None
     """α as a share of N."""
-    rounds: Positive = 6
-    confidence: OpenShare = 0.95
+    rounds: Positive = DEFAULT_ROUNDS
+    confidence: OpenShare = DEFAULT_CONFIDENCE
     """ρ, of algorithm-2 alone."""
-    algorithm: Literal["crowdveil", "algorithm-2"] = "crowdveil"
+    algorithm: Algorithm = "crowdveil"
     prior: Many[Share] | None = None
     """What is known of where people are, a share for each cell; None for nothing."""
     null_epsilon: Epsilon | None = None

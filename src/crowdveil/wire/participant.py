@@ -18,25 +18,23 @@ from __future__ import annotations
 
 import hashlib
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from crowdveil.errors import InputError
+from crowdveil.vocabulary import CampaignState, Enrolment, ParticipantState, Period, Rule
 from crowdveil.wire.message import (
     PROTOCOL,
     AreaObject,
     CampaignId,
-    CampaignState,
     Digest,
     Epsilon,
     Message,
     Name,
     Offer,
-    Period,
     Positive,
     Protocol,
-    Rule,
     Secret,
     Share,
     Targets,
@@ -48,8 +46,6 @@ NULL_SYMBOL = "nullnull"
 SYMBOL_DIGITS = len(NULL_SYMBOL)
 STATUS_BYTES = 4096
 """Size of every status; a constant of protocol 1."""
-
-ParticipantState = Literal["seated", "reported", "selected", "not-selected"]
 
 
 class Announcement(Message):
@@ -68,7 +64,7 @@ class Announcement(Message):
     period: Period
     null_epsilon: Epsilon | None = None
     """ε₀: how much a reply may tell about having a frequent place at all; None takes NULL in the clear."""
-    enrolment: Literal["open", "invite"]
+    enrolment: Enrolment
     rounds: Positive
     round: Whole | None
     """Number of the open round, from 0; None while none is open."""

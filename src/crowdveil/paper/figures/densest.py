@@ -9,9 +9,9 @@ from crowdveil.paper.cases import Case
 from crowdveil.paper.cities import CitySource, offsets, open_city
 from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated, coverage_records
 from crowdveil.plots.figure_spec import OURS, PAPER, FigureSpec
-from crowdveil.profile.place import Rule
 from crowdveil.simulate.records import Record
 from crowdveil.simulate.simulation import Method
+from crowdveil.vocabulary import Rule
 
 SPEC = FigureSpec(
     name="densest",

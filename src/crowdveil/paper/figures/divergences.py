@@ -11,9 +11,9 @@ from crowdveil.paper.cities import CitySource, open_city
 from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated
 from crowdveil.plots.figure_spec import PAPER, FigureSpec
 from crowdveil.prior import divergence
-from crowdveil.profile.place import NULL
 from crowdveil.simulate.records import Record, interval
 from crowdveil.simulate.simulation import PLACES_STREAM
+from crowdveil.vocabulary import NULL
 
 SPEC = FigureSpec(
     name="divergences",

@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 from crowdveil.paper.cases import Case, Result
 from crowdveil.paper.cities import CitySource
 from crowdveil.plots.figure_spec import OURS, PAPER, FigureSpec
-from crowdveil.profile.place import Rule
 from crowdveil.simulate.records import Record, interval
 from crowdveil.simulate.simulation import Method
+from crowdveil.vocabulary import Rule
 
 PAPER_METHODS: tuple[Method, ...] = ("none", "algorithm-2", "laplace", "random")
 """What the paper compares, under its own profile and rule."""

@@ -10,8 +10,8 @@ from crowdveil.paper.cases import Case
 from crowdveil.paper.cities import CitySource, offsets, open_city
 from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated, both, coverage_records
 from crowdveil.plots.figure_spec import PAPER, FigureSpec
-from crowdveil.profile.place import NULL
 from crowdveil.simulate.records import Record
+from crowdveil.vocabulary import NULL
 
 SPEC = FigureSpec(
     name="many-targets",
