@@ -34,6 +34,32 @@ const listParts: Plugin = {
   },
 };
 
+/** The file that the page starts its worker with. */
+const WORKER_ENTRY = /[\\/]join[\\/]worker[\\/]worker\.ts($|\?)/;
+
+/**
+ * Fail the build if a chunk of the worker imports the file that the worker is started with.
+ *
+ * WebKit evaluates that file once as the worker's script and once more as an imported module: two workers in one, which answer
+ * each call twice or never. So the entry is a chunk of one import, and everything else imports other chunks.
+ */
+const keepWorkerEntryApart = (): Plugin => ({
+  name: "keep-worker-entry-apart",
+  generateBundle(_, bundle) {
+    const chunks = Object.values(bundle).filter((one) => one.type === "chunk");
+    for (const entry of chunks.filter((one) => one.isEntry)) {
+      const importers = chunks.filter((one) => [...one.imports, ...one.dynamicImports].includes(entry.fileName));
+      if (importers.length > 0) {
+        const names = importers.map((one) => one.fileName).join(", ");
+        this.error(`${entry.fileName} starts the worker and is imported by ${names}; WebKit would evaluate it twice`);
+      }
+      if (!/^import\s*["'][^"']+["'];?\s*$/.test(entry.code)) {
+        this.error(`${entry.fileName} starts the worker and should be a single import, not: ${entry.code.slice(0, 80)}`);
+      }
+    }
+  },
+});
+
 export default defineConfig({
   base: "/pages/",
   plugins: [svelte(), listParts],
@@ -48,6 +74,15 @@ export default defineConfig({
     // On a busy machine the bundler would remark how long it took.
     rolldownOptions: { input: pages.map((name) => folder + name), checks: { bundlerTimings: false } },
   },
-  worker: { format: "es" },
+  worker: {
+    format: "es",
+    plugins: () => [keepWorkerEntryApart()],
+    rolldownOptions: {
+      output: {
+        // Whatever the entry needs from the start goes into a chunk of its own; lazily loaded parts import that one.
+        codeSplitting: { groups: [{ name: "worker-core", tags: ["$initial"], test: (id) => !WORKER_ENTRY.test(id) }] },
+      },
+    },
+  },
   test: { include: ["tests/**/*.test.ts"], testTimeout: 60_000 },
 });

@@ -1,19 +1,4 @@
-// The worker's door: calls in, results and happenings out.
+// One line, so that no other part of the worker has a reason to import this file: WebKit evaluates the file that a worker was
+// started with a second time when another part imports it (vite.config.ts refuses to build that).
 
-import type { Call, Said } from "../messages";
-import { Desk, Troubled } from "./desk";
-import { troubleOf } from "./trouble";
-
-const say = (said: Said): void => {
-  postMessage(said);
-};
-const desk = new Desk({ tell: (happening) => say({ happening }) });
-
-addEventListener("message", ({ data }: MessageEvent<Call>) => {
-  const { id, name, given } = data;
-  const calls = desk as unknown as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
-  Promise.resolve(calls[name]?.(...given)).then(
-    (result) => say({ id, result }),
-    (error: unknown) => say({ id, trouble: error instanceof Troubled ? error.trouble : troubleOf(error) }),
-  );
-});
+import "./calls";
