@@ -26,7 +26,7 @@ async function page(request) {
   const kept = await caches.match(PAGE);
   if (kept === undefined) return fetch(request);
   const late = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS, kept));
-  // From 500 on it is a proxy that speaks, or a server in trouble.
+  // From 500 on it is a proxy that answers, or a server that fails.
   const answered = fetch(request).then(
     (answer) => (answer.status < 500 ? answer : kept),
     () => kept,

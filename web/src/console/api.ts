@@ -1,22 +1,16 @@
 // Requests of a signed-in operator, and what can become of them.
 
-import type {
-  AreaRequest,
-  AreaShape,
-  CampaignSummary,
-  CampaignView,
-  NewCampaign,
-  Preview,
-  Problem,
-  RoundEstimate,
-} from "../shared/wire";
-import { PROTOCOL } from "../shared/wire";
+import { ServerUnreachable } from "../core/errors";
+import { PROTOCOL } from "../core/wire/message";
+import type { CampaignPlan, CampaignSummary, CampaignView, Preview } from "../core/wire/operator";
+import type { ProblemDocument } from "../core/wire/problem";
+import type { AreaRequest, AreaShape, RoundEstimate } from "../core/wire/shape";
 
 /** The server refused, and said why. */
-export class Refused extends Error {
-  override name = "Refused";
+export class RequestRefused extends Error {
+  override name = "RequestRefused";
 
-  constructor(readonly problem: Problem) {
+  constructor(readonly problem: ProblemDocument) {
     super(problem.detail);
   }
 
@@ -25,19 +19,14 @@ export class Refused extends Error {
   }
 }
 
-/** The server did not answer, or what answered was not it. */
-export class NoAnswer extends Error {
-  override name = "NoAnswer";
-}
-
 /** Whether a request was abandoned on purpose. */
 export function abandoned(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
-const PATIENCE_MS = 70_000;
+const TIMEOUT_MS = 70_000;
 
-export class Api {
+export class OperatorApi {
   constructor(readonly token: string) {}
 
   async campaigns(signal?: AbortSignal): Promise<readonly CampaignSummary[]> {
@@ -59,7 +48,7 @@ export class Api {
     return found.rounds;
   }
 
-  create(id: string, plan: NewCampaign): Promise<CampaignView> {
+  create(id: string, plan: CampaignPlan): Promise<CampaignView> {
     return this.#json("PUT", `/campaigns/${id}`, plan);
   }
 
@@ -80,7 +69,7 @@ export class Api {
   }
 
   /** With curves it takes many times as long. */
-  preview(plan: NewCampaign, curves: "yes" | "no", signal?: AbortSignal): Promise<Preview> {
+  preview(plan: CampaignPlan, curves: "yes" | "no", signal?: AbortSignal): Promise<Preview> {
     return this.#json("POST", `/preview?curves=${curves}`, plan, signal);
   }
 
@@ -98,14 +87,14 @@ export class Api {
       return (await answer.json()) as Answer;
     } catch (error) {
       if (abandoned(error)) throw error;
-      throw new NoAnswer("the answer was cut short");
+      throw new ServerUnreachable("the answer was cut short");
     }
   }
 
   async #ask(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = { authorization: `Bearer ${this.token}` };
     if (body !== undefined) headers["content-type"] = "application/json";
-    const late = AbortSignal.timeout(PATIENCE_MS);
+    const late = AbortSignal.timeout(TIMEOUT_MS);
     let answer: Response;
     try {
       answer = await fetch(`/v1/operator${path}`, {
@@ -118,16 +107,16 @@ export class Api {
       });
     } catch (error) {
       if (abandoned(error)) throw error;
-      throw new NoAnswer("the server did not answer");
+      throw new ServerUnreachable("the server did not answer");
     }
     if (!answer.ok) throw await refusal(answer);
     return answer;
   }
 }
 
-async function refusal(answer: Response): Promise<Refused | NoAnswer> {
+async function refusal(answer: Response): Promise<RequestRefused | ServerUnreachable> {
   if (answer.headers.get("content-type")?.startsWith("application/problem+json")) {
-    return new Refused((await answer.json()) as Problem);
+    return new RequestRefused((await answer.json()) as ProblemDocument);
   }
-  return new NoAnswer(`something between here and the server answered ${answer.status}`);
+  return new ServerUnreachable(`something between here and the server answered ${answer.status}`);
 }

@@ -4,11 +4,10 @@
 // A completion refines the last symbol by B further bits. Both stages are always drawn and always looked up, and a look-up
 // compares with every boundary, so that neither the time nor the randomness that is used tells where the phone is.
 
-import type { Certificate } from "./certify/certificate";
-import { explain } from "./certify/certificate";
+import { explain, type Certificate } from "./certify/certificate";
 import { NotPrivateError } from "./errors";
+import { checkedBits, secureBits, type RandomBits } from "./platform/random";
 import type { Policy } from "./policy/policy";
-import { checkedBits, secureBits, type RandomBits } from "./random";
 
 /** Draw what a phone in a cell sends, or `NULL` from a policy that protects it; send it once and keep it. */
 export function draw(policy: Policy, place: number, certificate: Certificate, randomBits: RandomBits = secureBits): number {

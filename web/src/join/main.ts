@@ -1,13 +1,13 @@
 import { mount } from "svelte";
 import "../shared/styles.css";
-import { pageRoot } from "../shared/root";
-import { connect } from "./client";
-import Join from "./Join.svelte";
 import { workOffline } from "./offline";
-import { Take } from "./take.svelte";
+import { Participation } from "./participation.svelte";
+import { connectWorker } from "./worker_client";
+import { pageRoot } from "../shared/root";
+import Join from "./Join.svelte";
 
 const worker = new Worker(new URL("./worker/worker.ts", import.meta.url), { type: "module" });
-const take = new Take((happened) => connect(worker, happened));
+const participation = new Participation((onEvent) => connectWorker(worker, onEvent));
 
-mount(Join, { target: pageRoot(), props: { take } });
-void take.begin().then(workOffline);
+mount(Join, { target: pageRoot(), props: { participation } });
+void participation.begin().then(workOffline);

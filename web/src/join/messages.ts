@@ -1,11 +1,11 @@
 // What the page and its worker say to each other. The worker is the device: visits, ledger, secret and requests live in it;
 // the page draws what it is told.
 
-import type { Caps } from "../core/caps";
-import type { EntryState } from "../core/ledger/events";
-import type { CampaignState, Standing } from "../core/wire/participant";
+import type { EntryState } from "../core/client/events";
+import type { PrivacyLimits } from "../core/client/privacy_limits";
+import type { CampaignState, ParticipantState } from "../core/vocabulary";
 
-export type TroubleKind =
+export type FailureKind =
   | "storage-blocked"
   | "storage-full"
   | "ledger-altered"
@@ -15,26 +15,26 @@ export type TroubleKind =
   | "limits"
   | "lifetime"
   | "no-answer"
-  | "strange-answer"
+  | "unexpected-answer"
   | "paused"
   | "no-seat"
   | "bad-invite"
   | "declined"
-  | "uncounted"
+  | "not-counted"
   | "broken-file"
   | "empty-file"
   | "same-file"
   | "failed";
 
-/** Why something did not go on: the kind decides what is drawn, the words are the program's own. */
-export interface Trouble {
-  readonly kind: TroubleKind;
-  readonly words: string;
+/** Why something did not go on: the kind decides what the page shows, the message is the program's own. */
+export interface Failure {
+  readonly kind: FailureKind;
+  readonly message: string;
   /** What the campaign announced, where that much is known. */
-  readonly info: InfoView | null;
+  readonly info: AnnouncementView | null;
 }
 
-export interface InfoView {
+export interface AnnouncementView {
   readonly campaign: string;
   readonly name: string;
   readonly offer: string;
@@ -68,38 +68,38 @@ export interface SourceView {
   readonly dropped: readonly (readonly [reason: string, rows: number])[];
 }
 
-export interface Answered {
-  readonly state: Standing;
+export interface StatusAnswer {
+  readonly state: ParticipantState;
   readonly offer: string | null;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
 
 /** What is on this device. */
-export interface Local {
+export interface DeviceState {
   readonly hasLedger: boolean;
   readonly spentPerKm: number;
   /** The part of it that the owner told of when the ledger began. */
   readonly beforePerKm: number;
   readonly entries: readonly EntryView[];
   readonly entry: EntryView | null;
-  readonly caps: Caps;
-  readonly usualCaps: Caps;
+  readonly limits: PrivacyLimits;
+  readonly defaultLimits: PrivacyLimits;
   readonly sources: readonly SourceView[];
   /** The last answer about this campaign, and the name it was announced under. */
-  readonly answered: Answered | null;
+  readonly answered: StatusAnswer | null;
   readonly name: string | null;
   /** Campaigns that were looked at or joined here. */
   readonly known: readonly { readonly campaign: string; readonly name: string | null }[];
 }
 
-export interface Looked {
-  readonly info: InfoView;
+export interface CheckedCampaign {
+  readonly info: AnnouncementView;
   readonly cells: number;
   readonly policyHash: string;
   readonly smallestPerKm: number;
-  /** The checker's own words. */
-  readonly checked: string;
+  /** What the checker found, in words. */
+  readonly explanation: string;
   /** When it was fetched, in milliseconds since 1970, if there is no network now. */
   readonly offlineSince: number | null;
 }
@@ -114,13 +114,13 @@ export interface PlaceView {
   readonly target: boolean;
 }
 
-export interface Odds {
+export interface SymbolOdds {
   readonly name: string;
   readonly share: number;
   readonly selecting: boolean;
 }
 
-export interface Places {
+export interface PlacesView {
   readonly counted: number;
   readonly outsideArea: number;
   readonly outsidePeriods: number;
@@ -131,27 +131,27 @@ export interface Places {
   /** The cell that is drawn from; null if there is no frequent place. */
   readonly chosen: number | null;
   readonly map: MapView;
-  readonly leaves: Leaves;
+  readonly reply: ReplyPreview;
 }
 
 /** What stood beside the button when it was pressed; nothing else is drawn from. */
-export interface Seen {
+export interface ShownChoice {
   readonly policyHash: string;
   readonly chosen: number | null;
 }
 
 /** What would be sent: drawn from these odds. */
-export interface Leaves {
+export interface ReplyPreview {
   /** There is no frequent place. */
   readonly none: boolean;
   /** ... and that is said in the clear, not drawn. */
   readonly clear: boolean;
-  readonly odds: readonly Odds[];
-  readonly others: readonly Others[];
+  readonly odds: readonly SymbolOdds[];
+  readonly others: readonly OtherSymbols[];
 }
 
 /** Symbols that are not listed one by one. */
-export interface Others {
+export interface OtherSymbols {
   readonly symbols: number;
   readonly share: number;
   readonly selecting: boolean;
@@ -163,7 +163,7 @@ export interface MapView {
   readonly targets: readonly number[];
 }
 
-export interface Asked {
+export interface LoggedRequest {
   readonly method: string;
   readonly path: string;
   readonly bytes: number;
@@ -172,35 +172,35 @@ export interface Asked {
   readonly problem: string | null;
 }
 
-export type Happening =
+export type WorkerEvent =
   | { readonly what: "read"; readonly done: number; readonly total: number }
   | { readonly what: "checking"; readonly done: number; readonly total: number }
-  | { readonly what: "asked"; readonly asked: Asked }
+  | { readonly what: "request"; readonly request: LoggedRequest }
   | { readonly what: "elsewhere"; readonly busy: boolean }
-  | { readonly what: "changed"; readonly looked: Looked; readonly places: Places };
+  | { readonly what: "changed"; readonly checked: CheckedCampaign; readonly places: PlacesView };
 
-export interface Api {
-  open(campaign: string): Promise<Local>;
-  look(): Promise<Looked>;
-  places(): Promise<Places>;
+export interface WorkerApi {
+  open(campaign: string): Promise<DeviceState>;
+  look(): Promise<CheckedCampaign>;
+  places(): Promise<PlacesView>;
   importFile(file: File, zone: string): Promise<SourceView>;
   removeSource(id: number): Promise<void>;
   record(latitude: number, longitude: number, offsetS: number): Promise<SourceView>;
-  join(alreadySpentPerKm: number, invite: string | null, seen: Seen | null): Promise<EntryView>;
+  join(alreadySpentPerKm: number, invite: string | null, seen: ShownChoice | null): Promise<EntryView>;
   /** Whether to go on after what "changed": with what is seen now, or null for a no. */
-  agree(seen: Seen | null): Promise<void>;
-  status(): Promise<Answered>;
-  setCaps(caps: Caps): Promise<void>;
+  agree(seen: ShownChoice | null): Promise<void>;
+  status(): Promise<StatusAnswer>;
+  setLimits(limits: PrivacyLimits): Promise<void>;
   deleteEverything(): Promise<void>;
 }
 
-export interface Call {
+export interface WorkerCall {
   readonly id: number;
-  readonly name: keyof Api;
+  readonly name: keyof WorkerApi;
   readonly given: readonly unknown[];
 }
 
-export type Said =
+export type WorkerMessage =
   | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly trouble: Trouble }
-  | { readonly happening: Happening };
+  | { readonly id: number; readonly failure: Failure }
+  | { readonly event: WorkerEvent };

@@ -2,7 +2,7 @@
 
 /** A person who stays is counted again after so long; one who moves, once so far away. */
 export const AGAIN_MS = 30 * 60_000;
-export const LEAST_GAP_MS = 5 * 60_000;
+export const MIN_GAP_MS = 5 * 60_000;
 export const MOVED_M = 150;
 /** Fixes worse than this say little about the cell. */
 export const WORST_ACCURACY_M = 500;
@@ -19,7 +19,7 @@ export function isVisit(fix: Fix, last: Fix | undefined): boolean {
   if (!(fix.accuracyM <= WORST_ACCURACY_M)) return false;
   if (last === undefined) return true;
   const passed = fix.atMs - last.atMs;
-  return passed >= AGAIN_MS || (passed >= LEAST_GAP_MS && apartM(fix, last) >= MOVED_M);
+  return passed >= AGAIN_MS || (passed >= MIN_GAP_MS && apartM(fix, last) >= MOVED_M);
 }
 
 function apartM(one: Fix, other: Fix): number {

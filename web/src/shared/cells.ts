@@ -1,14 +1,15 @@
 // Which cell a place is in, by the corners that the map draws.
 
-import type { AreaShape, Bounds, Spot } from "./wire";
+import type { LatLon } from "../core/area/plane";
+import type { AreaShape, Bounds } from "../core/wire/shape";
 
 /** The number of the cell that holds a place; undefined outside of the area. */
-export function cellAt(shape: AreaShape, spot: Spot): number | undefined {
+export function cellAt(shape: AreaShape, spot: LatLon): number | undefined {
   const found = shape.regions.findIndex((region) => holds(region, spot));
   return found < 0 ? undefined : found;
 }
 
-function holds(region: readonly Spot[], [latitude, east]: Spot): boolean {
+function holds(region: readonly LatLon[], [latitude, east]: LatLon): boolean {
   let inside = false;
   let before = region[region.length - 1];
   // Cells across the antimeridian have corners beyond ±180; the place is counted from the same side.

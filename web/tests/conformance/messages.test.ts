@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { utf8 } from "../../src/core/bytes";
-import { canonicalJson } from "../../src/core/json";
-import { sha256Hex } from "../../src/core/sha256";
+import { canonicalJson } from "../../src/core/codec";
+import { utf8 } from "../../src/core/platform/bytes";
+import { sha256Hex } from "../../src/core/platform/sha256";
 import {
-  enrolmentBytes,
-  readCampaignInfo,
+  readAnnouncement,
   readReceipt,
   readSeat,
   readStatus,
+  seatRequestBytes,
   uploadBytes,
 } from "../../src/core/wire/participant";
 import { readProblem } from "../../src/core/wire/problem";
@@ -35,7 +35,7 @@ interface Read {
 }
 
 const READERS = {
-  CampaignInfo: readCampaignInfo,
+  Announcement: readAnnouncement,
   Seat: readSeat,
   Receipt: readReceipt,
   ParticipantStatus: readStatus,
@@ -58,7 +58,7 @@ describe("messages", () => {
 
   test("enrolments have the same bytes", () => {
     for (const one of all.filter((found) => found.kind === "enrolment")) {
-      expect(text(enrolmentBytes(one.secret, one.invite))).toBe(one.bytes);
+      expect(text(seatRequestBytes(one.secret, one.invite))).toBe(one.bytes);
     }
   });
 

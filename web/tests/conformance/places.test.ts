@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { readArea } from "../../src/core/area/area";
-import { certify } from "../../src/core/certify/certify";
+import { certify } from "../../src/core/certify/checker";
 import { draw } from "../../src/core/draw";
-import { NULL } from "../../src/core/policy/policy";
+import { countVisits } from "../../src/core/profile/counts";
+import { recency } from "../../src/core/profile/methods";
 import { periodsFrom } from "../../src/core/profile/periods";
-import { choosePlace, type Rule } from "../../src/core/profile/place";
-import { countVisits, recencyProfile } from "../../src/core/profile/profile";
-import { Visits } from "../../src/core/profile/visits";
+import { choosePlace } from "../../src/core/profile/place";
+import { Visits } from "../../src/core/traces/visits";
+import { NULL, type Rule } from "../../src/core/vocabulary";
 import { cases, double, json, policyOf, refusal } from "./vectors";
 
 interface AreaCase {
@@ -96,7 +97,7 @@ test("the same visits make the same profile to 1e-12, and the same place to repo
     const counts = countVisits(visits, await readArea(json(one.area)), periods);
     expect(counts.outsideArea).toBe(one.left_out["outside of the area"] ?? 0);
     expect(counts.outsidePeriods).toBe(one.left_out["outside of the periods"] ?? 0);
-    const profile = recencyProfile(counts, periods, one.half_life ?? Infinity);
+    const profile = recency(counts, periods, one.half_life ?? Infinity);
     expect([...profile.keys()]).toEqual(one.profile.map(([cell]) => cell));
     for (const [cell, probability] of one.profile) {
       expect(Math.abs((profile.get(cell) ?? NaN) - probability)).toBeLessThanOrEqual(1e-12 * probability);

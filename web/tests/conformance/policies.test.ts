@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { certify } from "../../src/core/certify/certify";
+import { certify } from "../../src/core/certify/checker";
 import { exponentBelow, powerBelow } from "../../src/core/certify/exponential";
-import { policyFromBytes, policyFromJson } from "../../src/core/policy/read";
+import { policyFromBytes, policyFromJson } from "../../src/core/policy/files";
 import { base64, cases, double } from "./vectors";
 
 interface PolicyCase {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Source } from "../../src/core/traces/source";
 import { readTrace } from "../../src/core/traces/read";
+import type { TraceFile } from "../../src/core/traces/trace_files";
 import { cases, refusal } from "./vectors";
 
 interface TraceCase {
@@ -11,7 +11,7 @@ interface TraceCase {
 }
 
 /** A file that comes in pieces of so many bytes. */
-function pieces(name: string, text: string, size: number): Source {
+function pieces(name: string, text: string, size: number): TraceFile {
   const bytes = new TextEncoder().encode(text);
   return {
     name,

@@ -1,10 +1,10 @@
 // Reads what `python -m tests.conformance.vectors` wrote. Without it the conformance tests fail rather than pass by default.
 
 import { existsSync, readFileSync } from "node:fs";
-import { parseJson, type Json } from "../../src/core/json";
-import { policyFromBytes } from "../../src/core/policy/read";
+import { parseJson, type Json } from "../../src/core/codec";
+import { hexToDouble, type Bytes } from "../../src/core/platform/bytes";
+import { policyFromBytes } from "../../src/core/policy/files";
 import type { Policy } from "../../src/core/policy/policy";
-import { hexToDouble, type Bytes } from "../../src/core/bytes";
 
 const FOLDER = process.env["CROWDVEIL_VECTORS"] ?? new URL("../../vectors", import.meta.url).pathname;
 

@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 import { pauseBefore } from "../../src/console/campaign/pauses";
 import { readSelection } from "../../src/console/campaign/table";
 import { campaignPath, readRoute } from "../../src/console/route";
-import { checkArea, checkOffer, checkRules, checkTerms, Form } from "../../src/console/wizard/form.svelte";
-import { peopleWanted, type AreaShape } from "../../src/shared/wire";
+import { checkArea, checkOffer, checkPrivacyAndSize, checkRules, Form } from "../../src/console/wizard/form.svelte";
+import { peopleWanted } from "../../src/core/wire/operator";
+import type { AreaShape } from "../../src/core/wire/shape";
 
 const shape: AreaShape = {
   area: { kind: "grid" },
@@ -54,8 +55,8 @@ test("a form names what is wrong by field", () => {
   expect(checkArea({ ...fields, cellKm: 0.02 })["cellKm"]).toContain("cells");
   expect(checkArea({ ...fields, kind: "towers" })).toHaveProperty("towers");
   expect(checkArea({ ...fields, east: 190 })["east"]).toContain("-180 to 180");
-  expect(checkTerms({ ...fields, users: 2.5 })).toHaveProperty("users");
-  expect(checkTerms({ ...fields, users: 3, rounds: 6 })["rounds"]).toContain("no more rounds");
+  expect(checkPrivacyAndSize({ ...fields, users: 2.5 })).toHaveProperty("users");
+  expect(checkPrivacyAndSize({ ...fields, users: 3, rounds: 6 })["rounds"]).toContain("no more rounds");
   expect(Object.keys(checkOffer(fields, ""))).toEqual(["name", "id", "offer"]);
   expect(Object.keys(checkRules({ ...fields, deadlineHours: -1, delta: 2 }))).toEqual(["deadlineHours", "delta"]);
   expect(checkRules({ ...fields, nullRule: "protected", nullFactor: 1 })).toHaveProperty("nullFactor");

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
+import type { LatLon } from "../../src/core/area/plane";
+import type { AreaShape } from "../../src/core/wire/shape";
 import { boundsOf, cellAt, sizeKm } from "../../src/shared/cells";
 import { colourAt, luminance, niceAbove, position, shareAt, stops } from "../../src/shared/colours";
-import type { AreaShape, Spot } from "../../src/shared/wire";
 
-const square = (south: number, west: number): Spot[] => [
+const square = (south: number, west: number): LatLon[] => [
   [south, west],
   [south, west + 1],
   [south + 1, west + 1],

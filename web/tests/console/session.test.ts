@@ -9,13 +9,13 @@ vi.stubGlobal("sessionStorage", {
   removeItem: (key: string) => kept.delete(key),
   clear: () => kept.clear(),
 });
-const { Refused } = await import("../../src/console/api");
+const { RequestRefused } = await import("../../src/console/api");
 const { session } = await import("../../src/console/session.svelte");
 
 test("a token that ends takes no plan with it; who signs out leaves nothing behind", () => {
-  session.noticed(new Refused({ type: "/problems/invalid", title: "", status: 422, detail: "" }));
+  session.noticed(new RequestRefused({ type: "/problems/invalid", title: "", status: 422, detail: "" }));
   expect(session.api).toBeDefined();
-  session.noticed(new Refused({ type: "/problems/unauthorized", title: "", status: 401, detail: "" }));
+  session.noticed(new RequestRefused({ type: "/problems/unauthorized", title: "", status: 401, detail: "" }));
   expect([session.api, session.ended]).toEqual([undefined, true]);
   expect([...kept.keys()]).toEqual(["crowdveil-plan"]);
   session.signOut();

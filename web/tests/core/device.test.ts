@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { checkCaps, DEFAULT_CAPS } from "../../src/core/caps";
-import { DEFAULT_SETTINGS, Device, REAL_SURROUNDINGS, type Surroundings } from "../../src/core/device";
-import { Ledger } from "../../src/core/ledger/ledger";
-import { MemoryStorage } from "../../src/core/ledger/storage";
-import { DEFAULT_PATIENCE, Line, waitS } from "../../src/core/line";
+import { DEFAULT_ENVIRONMENT, DEFAULT_SETTINGS, Device, type DeviceEnvironment } from "../../src/core/client/device";
+import { Ledger } from "../../src/core/client/ledger";
+import { MemoryStorage } from "../../src/core/client/ledger_storage";
+import { ParticipantClient } from "../../src/core/client/participant_client";
+import { checkLimits, DEFAULT_LIMITS } from "../../src/core/client/privacy_limits";
+import { DEFAULT_RETRY_POLICY, waitS } from "../../src/core/client/retry";
 import type { Policy } from "../../src/core/policy/policy";
 import type { Profile } from "../../src/core/profile/profile";
 import { CAMPAIGN, FakeServer, makePolicy, problem } from "./helpers";
@@ -19,7 +20,7 @@ interface Made {
   readonly waits: number[];
 }
 
-async function made(policy: Policy, around: Partial<Surroundings> = {}, storage = new MemoryStorage()): Promise<Made> {
+async function made(policy: Policy, around: Partial<DeviceEnvironment> = {}, storage = new MemoryStorage()): Promise<Made> {
   const server = new FakeServer(policy);
   const ledger = new Ledger(storage);
   if (!(await ledger.exists())) await ledger.create(0);
@@ -28,8 +29,8 @@ async function made(policy: Policy, around: Partial<Surroundings> = {}, storage 
     waits.push(seconds);
     return Promise.resolve();
   };
-  const line = new Line(server, DEFAULT_PATIENCE, sleep);
-  return { device: new Device(DEFAULT_SETTINGS, ledger, line, { ...REAL_SURROUNDINGS, sleep, ...around }), server, ledger, waits };
+  const line = new ParticipantClient(server, DEFAULT_RETRY_POLICY, sleep);
+  return { device: new Device(DEFAULT_SETTINGS, ledger, line, { ...DEFAULT_ENVIRONMENT, sleep, ...around }), server, ledger, waits };
 }
 
 describe("a device", () => {
@@ -154,16 +155,16 @@ describe("hostile campaigns", () => {
   });
 });
 
-test("caps are finite numbers above 0; only that of NULL may be endless", () => {
+test("limits are finite numbers above 0; only that of NULL may be infinite", () => {
   for (const wrong of [0, -1, NaN, Infinity]) {
-    expect(() => checkCaps({ ...DEFAULT_CAPS, epsilonPerKm: wrong })).toThrow(/epsilonPerKm = .*finite number above 0/);
+    expect(() => checkLimits({ ...DEFAULT_LIMITS, epsilonPerKm: wrong })).toThrow(/epsilonPerKm = .*finite number above 0/);
   }
-  expect(checkCaps({ ...DEFAULT_CAPS, nullEpsilon: Infinity })).toBeDefined();
-  expect(() => checkCaps({ ...DEFAULT_CAPS, nullEpsilon: NaN })).toThrow(/nullEpsilon/);
+  expect(checkLimits({ ...DEFAULT_LIMITS, nullEpsilon: Infinity })).toBeDefined();
+  expect(() => checkLimits({ ...DEFAULT_LIMITS, nullEpsilon: NaN })).toThrow(/nullEpsilon/);
 });
 
 test("waits double, are never longer than the longest, and heed what the server asked", () => {
-  expect([0, 1, 2, 20].map((attempt) => waitS(DEFAULT_PATIENCE, attempt, 0, 1))).toEqual([0.5, 1, 2, 60]);
-  expect(waitS(DEFAULT_PATIENCE, 0, 10, 0)).toBe(10);
-  expect(waitS(DEFAULT_PATIENCE, 0, 1000, 0)).toBe(60);
+  expect([0, 1, 2, 20].map((attempt) => waitS(DEFAULT_RETRY_POLICY, attempt, 0, 1))).toEqual([0.5, 1, 2, 60]);
+  expect(waitS(DEFAULT_RETRY_POLICY, 0, 10, 0)).toBe(10);
+  expect(waitS(DEFAULT_RETRY_POLICY, 0, 1000, 0)).toBe(60);
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { certify } from "../../src/core/certify/certify";
+import { certify } from "../../src/core/certify/checker";
 import { draw } from "../../src/core/draw";
-import { NULL } from "../../src/core/policy/policy";
-import { newSecret, secureBelow, secureBits } from "../../src/core/random";
+import { newSecret, secureBelow, secureBits } from "../../src/core/platform/random";
+import { NULL } from "../../src/core/vocabulary";
 import { makePolicy } from "./helpers";
 
 describe("drawing", () => {

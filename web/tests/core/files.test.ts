@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { utf8 } from "../../src/core/bytes";
-import { inflate } from "../../src/core/inflate";
-import { policyFromBytes } from "../../src/core/policy/read";
-import { sha256Hex } from "../../src/core/sha256";
-import { exactSum } from "../../src/core/sums";
-import { Seen } from "../../src/core/traces/seen";
+import { utf8 } from "../../src/core/platform/bytes";
+import { exactSum } from "../../src/core/platform/exact_sum";
+import { inflate } from "../../src/core/platform/inflate";
+import { sha256Hex } from "../../src/core/platform/sha256";
+import { policyFromBytes } from "../../src/core/policy/files";
 import { readTrace } from "../../src/core/traces/read";
-import type { Source } from "../../src/core/traces/source";
+import { SeenTexts } from "../../src/core/traces/seen_texts";
+import type { TraceFile } from "../../src/core/traces/trace_files";
 import { makePolicy, packed } from "./helpers";
 
 test("SHA-256 is that of the standard, for every length around a block", () => {
@@ -50,7 +50,7 @@ describe("a policy's file", () => {
 });
 
 /** A Records.json of so many places, made as it is read. */
-function endless(places: number): Source {
+function endless(places: number): TraceFile {
   const lines = 5000;
   let at = 0;
   const place = (i: number): string =>
@@ -86,7 +86,7 @@ test("a large export is read piece by piece, and tells how far it is", async () 
 });
 
 test("texts are told apart by their hashes, a million near-equal ones too", () => {
-  const seen = new Seen();
+  const seen = new SeenTexts();
   let found = 0;
   for (let i = 0; i < 1_000_000; i++) found += Number(seen.add(`2024-03-04T08:00:00Z|0|48${i}|115`));
   expect(found).toBe(1_000_000);
@@ -106,7 +106,7 @@ test("columns go by their usual names, in large or small letters", async () => {
 test("gzip is unpacked, archives and empty files are refused with what to do", async () => {
   const text = "time,latitude,longitude\n2024-01-01T00:00:00Z,48.0,11.0\n";
   const packedBytes = await new Response(new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"))).arrayBuffer();
-  const file = (bytes: BlobPart): Source => new File([bytes], "fixes.csv");
+  const file = (bytes: BlobPart): TraceFile => new File([bytes], "fixes.csv");
   expect((await readTrace(file(packedBytes))).length).toBe(1);
   await expect(readTrace(file(packedBytes.slice(0, 30)))).rejects.toThrow(/fixes.csv: the compressed data is damaged/);
   await expect(readTrace(file(Uint8Array.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0])))).rejects.toThrow(/unpack it first/);

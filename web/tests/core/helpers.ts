@@ -1,13 +1,13 @@
 // Small policies, and a server that answers in the same process, can lose requests and replies, and counts what it gets.
 
 import { readArea } from "../../src/core/area/area";
-import { concat, fromHex, utf8, type Bytes } from "../../src/core/bytes";
-import { NoAnswerError } from "../../src/core/errors";
-import { canonicalJson, parseJson, type Plain } from "../../src/core/json";
+import type { HttpReply, HttpRequest, Transport } from "../../src/core/client/transport";
+import { canonicalJson, parseJson, type Plain } from "../../src/core/codec";
+import { ServerUnreachable } from "../../src/core/errors";
+import { concat, fromHex, utf8, type Bytes } from "../../src/core/platform/bytes";
+import { sha256Hex } from "../../src/core/platform/sha256";
+import { readWeights } from "../../src/core/policy/encoding";
 import { Policy } from "../../src/core/policy/policy";
-import { readWeights } from "../../src/core/policy/weights";
-import { sha256Hex } from "../../src/core/sha256";
-import type { Reply, Request, Transport } from "../../src/core/transport";
 
 export const GRID = `{"cell_m":1000,"columns":5,"first_centre_m":[-2000,-2000],"kind":"grid","origin_e7":[481000000,115000000],"rows":5}`;
 export const CAMPAIGN = "winter-air";
@@ -48,26 +48,26 @@ export async function packed(policy: Policy): Promise<Bytes> {
 }
 
 export class FakeServer implements Transport {
-  readonly requests: Request[] = [];
+  readonly requests: HttpRequest[] = [];
   readonly uploads = new Map<string, string>();
   announced: Record<string, Plain> = {};
   /** Says of each request whether it, or its reply, is lost. */
   faults: (number: number) => "request" | "reply" | "busy" | null = () => null;
-  problem: { readonly path: string; readonly reply: Reply } | null = null;
+  problem: { readonly path: string; readonly reply: HttpReply } | null = null;
 
   constructor(private readonly policy: Policy) {}
 
-  async send(request: Request): Promise<Reply> {
+  async send(request: HttpRequest): Promise<HttpReply> {
     this.requests.push(request);
     const fault = this.faults(this.requests.length);
-    if (fault === "request") throw new NoAnswerError("lost on its way");
+    if (fault === "request") throw new ServerUnreachable("lost on its way");
     if (fault === "busy") return problem(503, "unavailable", "The server cannot store at the moment; send the same again");
     const reply = await this.answer(request);
-    if (fault === "reply") throw new NoAnswerError("its answer was lost");
+    if (fault === "reply") throw new ServerUnreachable("its answer was lost");
     return reply;
   }
 
-  private async answer(request: Request): Promise<Reply> {
+  private async answer(request: HttpRequest): Promise<HttpReply> {
     const path = request.path.slice(`/v1/campaigns/${CAMPAIGN}`.length);
     if (this.problem?.path === path) return this.problem.reply;
     const seat = { protocol: 1, campaign: CAMPAIGN, participant: 7, round: 0, policy_hash: this.policy.hash };
@@ -91,12 +91,12 @@ export class FakeServer implements Transport {
   }
 }
 
-export function problem(status: number, kind: string, title: string): Reply {
+export function problem(status: number, kind: string, title: string): HttpReply {
   const body = canonicalJson({ type: `/problems/${kind}`, title, status, detail: title });
   return { status, retryAfter: "", body: utf8(body) };
 }
 
-function ok(body: Bytes): Reply {
+function ok(body: Bytes): HttpReply {
   return { status: 200, retryAfter: "", body };
 }
 

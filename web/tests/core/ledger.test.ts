@@ -1,8 +1,8 @@
 import { IDBFactory } from "fake-indexeddb";
 import { describe, expect, test } from "vitest";
-import { IndexedDbStorage } from "../../src/core/ledger/indexeddb";
-import { Ledger } from "../../src/core/ledger/ledger";
-import { MemoryStorage, type LedgerStorage } from "../../src/core/ledger/storage";
+import { IndexedDbStorage } from "../../src/core/client/indexeddb_storage";
+import { Ledger } from "../../src/core/client/ledger";
+import { MemoryStorage, type LedgerStorage } from "../../src/core/client/ledger_storage";
 
 const LN4 = Math.log(4);
 const STORAGES: readonly [string, () => LedgerStorage][] = [
@@ -28,7 +28,7 @@ describe.each(STORAGES)("a ledger in %s", (_, storage) => {
     expect(await new Ledger(place).spentEpsilonPerKm()).toBe(LN4);
   });
 
-  test("lets exactly three campaigns of ln 4 under a cap of 3 ln 4, and draws nothing for a fourth", async () => {
+  test("lets exactly three campaigns of ln 4 under a limit of 3 ln 4, and draws nothing for a fourth", async () => {
     const ledger = await started(storage());
     for (const campaign of ["a", "b", "c"]) await ledger.drawOnce(campaign, LN4, 3 * LN4, () => 0);
     let drawn = false;

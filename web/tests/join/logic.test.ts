@@ -1,15 +1,26 @@
 import { describe, expect, test } from "vitest";
-import { DEFAULT_CAPS } from "../../src/core/caps";
-import { FileFormatError, NoAnswerError, NotPrivateError, Refusal } from "../../src/core/errors";
-import { StrangeAnswer } from "../../src/core/line";
-import { NULL, Policy } from "../../src/core/policy/policy";
-import { readWeights } from "../../src/core/policy/weights";
+import { towerRegion } from "../../src/core/area/regions";
+import { DEFAULT_LIMITS } from "../../src/core/client/privacy_limits";
+import {
+  CampaignRefused,
+  EmptyFile,
+  FileFormatError,
+  LedgerAltered,
+  LifetimeExceeded,
+  LimitExceeded,
+  NotPrivateError,
+  OwnerDeclined,
+  ServerUnreachable,
+  UnexpectedAnswer,
+} from "../../src/core/errors";
+import { readWeights } from "../../src/core/policy/encoding";
+import { Policy } from "../../src/core/policy/policy";
+import { NULL } from "../../src/core/vocabulary";
 import { campaignIn, inviteIn, typedInvite } from "../../src/join/address";
-import { capsOf, comparedWithDefault, epsilonOf, faultsOf, formOf, spentBefore, timesOf } from "../../src/join/limits";
-import { AGAIN_MS, isVisit, LEAST_GAP_MS, type Fix } from "../../src/join/recording";
-import { leavesFrom } from "../../src/join/worker/places";
-import { towerRegion } from "../../src/join/worker/shape";
-import { fileTrouble, troubleOf } from "../../src/join/worker/trouble";
+import { comparedWithDefault, epsilonOf, faultsOf, formOf, limitsOf, spentEarlier, timesOf } from "../../src/join/limits";
+import { AGAIN_MS, isVisit, MIN_GAP_MS, type Fix } from "../../src/join/recording";
+import { failureOf, fileFailure } from "../../src/join/worker/failure";
+import { replyPreview } from "../../src/join/worker/frequent_places";
 import { makePolicy } from "../core/helpers";
 
 test("an address names a campaign, and an invite behind the #", () => {
@@ -29,69 +40,68 @@ describe("recording", () => {
     expect(isVisit(here, undefined)).toBe(true);
     expect(isVisit(later(AGAIN_MS - 1), here)).toBe(false);
     expect(isVisit(later(AGAIN_MS), here)).toBe(true);
-    expect(isVisit(later(LEAST_GAP_MS, { latitude: 40.702 }), here)).toBe(true);
-    expect(isVisit(later(LEAST_GAP_MS, { latitude: 40.7005 }), here)).toBe(false);
-    expect(isVisit(later(LEAST_GAP_MS - 1, { latitude: 40.8 }), here)).toBe(false);
+    expect(isVisit(later(MIN_GAP_MS, { latitude: 40.702 }), here)).toBe(true);
+    expect(isVisit(later(MIN_GAP_MS, { latitude: 40.7005 }), here)).toBe(false);
+    expect(isVisit(later(MIN_GAP_MS - 1, { latitude: 40.8 }), here)).toBe(false);
     expect(isVisit(later(AGAIN_MS, { accuracyM: 5000 }), here)).toBe(false);
   });
 });
 
 describe("limits", () => {
   test("are said as factors, and the defaults come back to the last bit", () => {
-    expect(formOf(DEFAULT_CAPS)).toMatchObject({ times: 4, lifetimeTimes: 64, nullTimes: null });
-    expect(capsOf(formOf(DEFAULT_CAPS), DEFAULT_CAPS, DEFAULT_CAPS)).toEqual(DEFAULT_CAPS);
+    expect(formOf(DEFAULT_LIMITS)).toMatchObject({ times: 4, lifetimeTimes: 64, nullTimes: null });
+    expect(limitsOf(formOf(DEFAULT_LIMITS), DEFAULT_LIMITS, DEFAULT_LIMITS)).toEqual(DEFAULT_LIMITS);
     expect(timesOf(Math.log(8))).toBe(8);
-    expect(epsilonOf(8, DEFAULT_CAPS.epsilonPerKm)).toBe(Math.log(8));
+    expect(epsilonOf(8, DEFAULT_LIMITS.epsilonPerKm)).toBe(Math.log(8));
   });
 
   test("stricter and looser are told apart, whichever way a limit points", () => {
-    expect(comparedWithDefault("epsilonPerKm", 1, DEFAULT_CAPS)).toBe("stricter");
-    expect(comparedWithDefault("lifetimeEpsilonPerKm", 9, DEFAULT_CAPS)).toBe("looser");
-    expect(comparedWithDefault("cellKm", 1, DEFAULT_CAPS)).toBe("stricter");
-    expect(comparedWithDefault("leastCells", 4, DEFAULT_CAPS)).toBe("looser");
-    expect(comparedWithDefault("nullEpsilon", 2, DEFAULT_CAPS)).toBe("stricter");
-    expect(comparedWithDefault("gapKm", 5, DEFAULT_CAPS)).toBe("default");
+    expect(comparedWithDefault("epsilonPerKm", 1, DEFAULT_LIMITS)).toBe("stricter");
+    expect(comparedWithDefault("lifetimeEpsilonPerKm", 9, DEFAULT_LIMITS)).toBe("looser");
+    expect(comparedWithDefault("cellKm", 1, DEFAULT_LIMITS)).toBe("stricter");
+    expect(comparedWithDefault("minCells", 4, DEFAULT_LIMITS)).toBe("looser");
+    expect(comparedWithDefault("nullEpsilon", 2, DEFAULT_LIMITS)).toBe("stricter");
+    expect(comparedWithDefault("gapKm", 5, DEFAULT_LIMITS)).toBe("default");
   });
 
   test("what makes no sense is named by field", () => {
-    const form = { times: 1, lifetimeTimes: null, cellKm: 0, gapKm: -1, leastCells: 1.5, nullTimes: 0 };
+    const form = { times: 1, lifetimeTimes: null, cellKm: 0, gapKm: -1, minCells: 1.5, nullTimes: 0 };
     expect(Object.keys(faultsOf(form)).sort()).toEqual(Object.keys(form).sort());
-    expect(faultsOf(formOf(DEFAULT_CAPS))).toEqual({});
+    expect(faultsOf(formOf(DEFAULT_LIMITS))).toEqual({});
   });
 });
 
 test("campaigns before this ledger are counted in whole numbers from 1", () => {
-  const { epsilonPerKm, lifetimeEpsilonPerKm } = DEFAULT_CAPS;
-  expect(spentBefore("new", null, DEFAULT_CAPS)).toBe(0);
-  expect(spentBefore("unknown", null, DEFAULT_CAPS)).toBe(lifetimeEpsilonPerKm);
-  expect(spentBefore("some", 2, DEFAULT_CAPS)).toBe(2 * epsilonPerKm);
-  for (const campaigns of [-5, 0, 0.5, null, Infinity]) expect(spentBefore("some", campaigns, DEFAULT_CAPS)).toBeNull();
+  const { epsilonPerKm, lifetimeEpsilonPerKm } = DEFAULT_LIMITS;
+  expect(spentEarlier("new", null, DEFAULT_LIMITS)).toBe(0);
+  expect(spentEarlier("unknown", null, DEFAULT_LIMITS)).toBe(lifetimeEpsilonPerKm);
+  expect(spentEarlier("some", 2, DEFAULT_LIMITS)).toBe(2 * epsilonPerKm);
+  for (const campaigns of [-5, 0, 0.5, null, Infinity]) expect(spentEarlier("some", campaigns, DEFAULT_LIMITS)).toBeNull();
 });
 
 test("errors are sorted by what a person can do about them", () => {
   const kinds: [Error, string][] = [
     [new NotPrivateError("NOT private at ε = 1 per km"), "refused"],
-    [new Refusal("the seat is in round 2 under another policy"), "refused"],
-    [new StrangeAnswer("GET /x: the answer makes no sense: cut"), "strange-answer"],
-    [new Refusal("the campaign announces ε = 2 per km; this device accepts at most 1.4"), "limits"],
-    [new Refusal("the area has 4 cells; this device hides among no fewer than 16"), "limits"],
-    [new Refusal("the lifetime cap is ε = 4 per km; 4 are spent"), "lifetime"],
-    [new NoAnswerError("no answer"), "no-answer"],
-    [new FileFormatError("the ledger was altered at event 2; nothing is said on its word"), "ledger-altered"],
+    [new CampaignRefused("the seat is in round 2 under another policy"), "refused"],
+    [new UnexpectedAnswer("GET /x: the answer makes no sense: cut"), "unexpected-answer"],
+    [new LimitExceeded("the campaign announces ε = 2 per km"), "limits"],
+    [new LifetimeExceeded("4 are spent"), "lifetime"],
+    [new OwnerDeclined("nothing was drawn or sent"), "declined"],
+    [new ServerUnreachable("no answer"), "no-answer"],
+    [new LedgerAltered("at event 2"), "ledger-altered"],
     [new FileFormatError("the ledger cannot be stored: Quota exceeded"), "storage-full"],
     [new DOMException("denied", "SecurityError"), "storage-blocked"],
     [new DOMException("", "QuotaExceededError"), "storage-full"],
     [new TypeError("x is undefined"), "failed"],
   ];
-  for (const [error, kind] of kinds) expect(troubleOf(error).kind).toBe(kind);
-  expect(fileTrouble(new FileFormatError("a.csv: is empty; expected")).kind).toBe("empty-file");
-  expect(fileTrouble(new FileFormatError("a.csv: holds no rows; expected")).kind).toBe("empty-file");
-  expect(fileTrouble(new FileFormatError("a.gpx: is not well-formed XML")).kind).toBe("broken-file");
+  for (const [error, kind] of kinds) expect(failureOf(error).kind).toBe(kind);
+  expect(fileFailure(new EmptyFile("a.csv: is empty")).kind).toBe("empty-file");
+  expect(fileFailure(new FileFormatError("a.gpx: is not well-formed XML")).kind).toBe("broken-file");
 });
 
 test("what leaves is the odds of the place; NULL in the clear has none, a protected one has", async () => {
   const clear = await makePolicy();
-  expect(leavesFrom(clear, 7)).toEqual({
+  expect(replyPreview(clear, 7)).toEqual({
     none: false,
     clear: false,
     odds: [
@@ -100,8 +110,8 @@ test("what leaves is the odds of the place; NULL in the clear has none, a protec
     ],
     others: [],
   });
-  expect(leavesFrom(clear, NULL)).toMatchObject({ none: true, clear: true, odds: [] });
-  expect(leavesFrom(await makePolicy({ nullEpsilon: 2 }), NULL)).toMatchObject({ none: true, clear: false, odds: [{}, {}] });
+  expect(replyPreview(clear, NULL)).toMatchObject({ none: true, clear: true, odds: [] });
+  expect(replyPreview(await makePolicy({ nullEpsilon: 2 }), NULL)).toMatchObject({ none: true, clear: false, odds: [{}, {}] });
 });
 
 test("the odds of being selected are always listed, however many symbols there are", async () => {
@@ -109,10 +119,10 @@ test("the odds of being selected are always listed, however many symbols there a
   const symbols = ["a", "b", "c", "d", "e", "f", "hit", "g"];
   const row = [512n, 512n, 512n, 512n, 512n, 512n, 256n]; // and 768n of "g"
   const wide = { ...fields, symbols, weights: readWeights(Array.from({ length: 25 }, () => row), 8, 12) };
-  const { odds, others } = leavesFrom(new Policy({ ...wide, selecting: [6] }), 7);
+  const { odds, others } = replyPreview(new Policy({ ...wide, selecting: [6] }), 7);
   expect(odds.map(({ name }) => name)).toEqual(["hit", "g", "a", "b", "c"]);
   expect(others).toEqual([{ symbols: 3, share: 0.375, selecting: false }]);
-  expect(leavesFrom(new Policy({ ...wide, selecting: [0, 1, 2, 3, 4, 5] }), 7).others).toEqual([
+  expect(replyPreview(new Policy({ ...wide, selecting: [0, 1, 2, 3, 4, 5] }), 7).others).toEqual([
     { symbols: 1, share: 0.125, selecting: true },
     { symbols: 2, share: 0.25, selecting: false },
   ]);

@@ -1,9 +1,10 @@
 // A campaign as it stands, asked again and again while someone looks: soon while it moves, later while it rests.
 
-import type { AreaShape, CampaignView, RoundEstimate } from "../../shared/wire";
-import { PROTOCOL } from "../../shared/wire";
-import type { Api } from "../api";
-import { abandoned, NoAnswer, Refused } from "../api";
+import { ServerUnreachable } from "../../core/errors";
+import { PROTOCOL } from "../../core/wire/message";
+import type { CampaignView } from "../../core/wire/operator";
+import type { AreaShape, RoundEstimate } from "../../core/wire/shape";
+import { abandoned, RequestRefused, type OperatorApi } from "../api";
 import { session } from "../session.svelte";
 import { pauseBefore } from "./pauses";
 
@@ -14,13 +15,13 @@ export class Live {
   error: unknown = $state();
   /** When the server last answered. */
   seen: number | undefined = $state();
-  readonly #api: Api;
+  readonly #api: OperatorApi;
   readonly #id: string;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #stop = new AbortController();
 
-  constructor(api: Api, id: string) {
+  constructor(api: OperatorApi, id: string) {
     this.#api = api;
     this.#id = id;
   }
@@ -55,7 +56,7 @@ export class Live {
       this.error = error;
       this.#failures += 1;
     }
-    if (signal.aborted || (this.error instanceof Refused && this.error.problem.status === 404)) return;
+    if (signal.aborted || (this.error instanceof RequestRefused && this.error.problem.status === 404)) return;
     const pause = pauseBefore(this.view?.state, this.#failures);
     clearTimeout(this.#timer);
     if (pause !== undefined) {
@@ -81,6 +82,6 @@ export class Live {
 
 /** An area of too many cells, or of none on a map, is shown without one. */
 function unlessDrawable(error: unknown): undefined {
-  if (abandoned(error) || error instanceof NoAnswer) throw error;
+  if (abandoned(error) || error instanceof ServerUnreachable) throw error;
   return undefined;
 }

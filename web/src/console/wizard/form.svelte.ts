@@ -1,18 +1,25 @@
 // What the operator has filled in so far, what is wrong with it, and the plan it makes.
 
+import type { LatLon } from "../../core/area/plane";
+import {
+  DEFAULT_CONFIDENCE,
+  DEFAULT_DELTA,
+  DEFAULT_EPSILON_PER_KM,
+  type Algorithm,
+  type Enrolment,
+  type Period,
+  type Rule,
+} from "../../core/vocabulary";
+import { PROTOCOL } from "../../core/wire/message";
+import type { CampaignPlan } from "../../core/wire/operator";
+import type { AreaRequest, AreaShape, Bounds } from "../../core/wire/shape";
 import { cellAt, sizeKm } from "../../shared/cells";
-import type { AreaRequest, AreaShape, Bounds, NewCampaign, Period, Rule, Spot } from "../../shared/wire";
-import { PROTOCOL } from "../../shared/wire";
-import { count, idFrom } from "../../shared/words";
+import { count, idFrom } from "../../shared/display";
 
 export type AreaKind = "squares" | "hexagons" | "towers";
-export type Wrong = Readonly<Record<string, string>>;
+export type FieldErrors = Readonly<Record<string, string>>;
 
-export const LN4 = Math.log(4);
-/** The largest ε that devices accept unless their owners say otherwise, and the finest cells. */
-export const DEVICE_CELL_KM = 0.25;
-export const DEVICE_LEAST_CELLS = 16;
-const MOST_CELLS = 10_000;
+const MAX_CELLS = 10_000;
 const KEY = "crowdveil-plan";
 
 const START = {
@@ -25,11 +32,11 @@ const START = {
   east: -73.9 as number | null,
   cellKm: 1 as number | null,
   resolution: 7 as number | null,
-  towers: [] as Spot[],
+  towers: [] as LatLon[],
   towersFile: "",
   reachKm: 20 as number | null,
-  spots: [] as Spot[],
-  epsilon: LN4 as number | null,
+  spots: [] as LatLon[],
+  epsilon: DEFAULT_EPSILON_PER_KM as number | null,
   users: 600 as number | null,
   sharePercent: 5 as number | null,
   rounds: 6 as number | null,
@@ -37,13 +44,13 @@ const START = {
   id: "",
   offer: "",
   deadlineHours: 24 as number | null,
-  delta: 0.7 as number | null,
+  delta: DEFAULT_DELTA as number | null,
   rule: "random" as Rule,
   period: "week" as Period,
-  enrolment: "open" as "open" | "invite",
+  enrolment: "open" as Enrolment,
   nullRule: "clear" as "clear" | "protected",
   nullFactor: 16 as number | null,
-  way: "crowdveil" as "crowdveil" | "algorithm-2",
+  algorithm: "crowdveil" as Algorithm,
 };
 
 export type Fields = typeof START;
@@ -68,13 +75,13 @@ export class Form {
   );
   readonly targetSet: ReadonlySet<number> = $derived(setOf(this.targets));
   readonly id = $derived(this.fields.id || idFrom(this.fields.name));
-  readonly termsWrong = $derived(checkTerms(this.fields));
+  readonly termsWrong = $derived(checkPrivacyAndSize(this.fields));
   readonly offerWrong = $derived(checkOffer(this.fields, this.id));
   readonly rulesWrong = $derived(checkRules(this.fields));
   readonly wanted = $derived(Math.max(1, Math.round(((this.fields.sharePercent ?? 0) / 100) * (this.fields.users ?? 0))));
 
   /** The plan, as far as a preview needs it: name and offer may still be missing. */
-  readonly plan: NewCampaign | undefined = $derived.by(() => {
+  readonly plan: CampaignPlan | undefined = $derived.by(() => {
     if (!this.shape || this.targets.length === 0) return undefined;
     if (Object.keys(this.termsWrong).length || Object.keys(this.rulesWrong).length) return undefined;
     return planOf(this.fields, this.shape, this.targets, this.wanted);
@@ -132,7 +139,7 @@ function requestOf(fields: Fields): AreaRequest | undefined {
 }
 
 /** What is wrong with the area, by field. */
-export function checkArea(fields: Fields): Wrong {
+export function checkArea(fields: Fields): FieldErrors {
   if (fields.kind === "towers") {
     const towers = fields.towers.length ? undefined : "Choose a file with the towers’ latitudes and longitudes.";
     return wrongs({ towers, reachKm: within(fields.reachKm, 0.1, 1000, "km") });
@@ -149,13 +156,13 @@ export function checkArea(fields: Fields): Wrong {
   if (bounds && fields.kind === "squares" && cellKm && !wrong.cellKm) {
     const [width, height] = sizeKm(bounds);
     const cells = Math.ceil(width / cellKm) * Math.ceil(height / cellKm);
-    if (cells > 1.1 * MOST_CELLS) wrong.cellKm = `Makes ${count(cells)} cells; the console draws ${count(MOST_CELLS)}.`;
+    if (cells > 1.1 * MAX_CELLS) wrong.cellKm = `Makes ${count(cells)} cells; the console draws ${count(MAX_CELLS)}.`;
   }
   return wrongs(wrong);
 }
 
 /** What is wrong with privacy and size, by field. */
-export function checkTerms(fields: Fields): Wrong {
+export function checkPrivacyAndSize(fields: Fields): FieldErrors {
   const { users, rounds } = fields;
   return wrongs({
     epsilon: within(fields.epsilon, 0.001, 100, "per km"),
@@ -168,7 +175,7 @@ export function checkTerms(fields: Fields): Wrong {
 }
 
 /** What is wrong with the offer, by field. */
-export function checkOffer(fields: Fields, id: string): Wrong {
+export function checkOffer(fields: Fields, id: string): FieldErrors {
   const bytes = new TextEncoder().encode(JSON.stringify(fields.offer)).length;
   return wrongs({
     name: fields.name.trim() ? undefined : "Give the campaign a name.",
@@ -182,7 +189,7 @@ export function checkOffer(fields: Fields, id: string): Wrong {
 }
 
 /** What is wrong with the rules, by field. */
-export function checkRules(fields: Fields): Wrong {
+export function checkRules(fields: Fields): FieldErrors {
   return wrongs({
     deadlineHours: fields.deadlineHours === null ? undefined : within(fields.deadlineHours, 0.01, 24 * 365, "hours"),
     delta: within(fields.delta, 0, 0.999, ""),
@@ -190,15 +197,15 @@ export function checkRules(fields: Fields): Wrong {
   });
 }
 
-function planOf(fields: Fields, shape: AreaShape, targets: readonly number[], wanted: number): NewCampaign {
+function planOf(fields: Fields, shape: AreaShape, targets: readonly number[], wanted: number): CampaignPlan {
   return {
     protocol: PROTOCOL,
     name: fields.name.trim() || "Preview",
     offer: fields.offer.trim() || "Preview",
     area: shape.area,
     targets,
-    epsilon_per_km: fields.epsilon ?? LN4,
-    delta: fields.delta ?? 0.7,
+    epsilon_per_km: fields.epsilon ?? DEFAULT_EPSILON_PER_KM,
+    delta: fields.delta ?? DEFAULT_DELTA,
     rule: fields.rule,
     period: fields.period,
     enrolment: fields.enrolment,
@@ -206,8 +213,8 @@ function planOf(fields: Fields, shape: AreaShape, targets: readonly number[], wa
     wanted,
     share: null,
     rounds: fields.rounds ?? 1,
-    confidence: 0.95,
-    way: fields.way,
+    confidence: DEFAULT_CONFIDENCE,
+    algorithm: fields.algorithm,
     prior: null,
     null_epsilon: fields.nullRule === "protected" ? Math.log(fields.nullFactor ?? 16) : null,
     round_size: null,
@@ -231,6 +238,6 @@ function lower(one: number | null, other: number | null): boolean {
   return one === null || other === null || one < other;
 }
 
-function wrongs(all: Record<string, string | undefined>): Wrong {
+function wrongs(all: Record<string, string | undefined>): FieldErrors {
   return Object.fromEntries(Object.entries(all).filter((one): one is [string, string] => one[1] !== undefined));
 }

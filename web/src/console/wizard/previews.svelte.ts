@@ -1,12 +1,12 @@
 // What a plan is worth while it is being made: first the point that was chosen, then the curves around it.
 
-import { FOLLOW_MS, Newest, REST_MS } from "../../shared/newest";
-import type { NewCampaign, Preview } from "../../shared/wire";
-import type { Api } from "../api";
+import type { CampaignPlan, Preview } from "../../core/wire/operator";
+import { FOLLOW_MS, LatestRequest, REST_MS } from "../../shared/latest_request";
+import type { OperatorApi } from "../api";
 import { session } from "../session.svelte";
 
 export interface Previewed {
-  readonly plan: NewCampaign;
+  readonly plan: CampaignPlan;
   readonly preview: Preview;
 }
 
@@ -20,15 +20,15 @@ export class Previews {
   error: unknown = $state();
   /** Why there are no curves around a point that was answered. */
   curvesError: unknown = $state();
-  readonly #points: Newest<NewCampaign, Previewed>;
-  readonly #curves: Newest<NewCampaign, Previewed>;
+  readonly #points: LatestRequest<CampaignPlan, Previewed>;
+  readonly #curves: LatestRequest<CampaignPlan, Previewed>;
 
-  constructor(api: Api) {
-    const asking = (curves: "yes" | "no") => async (plan: NewCampaign, signal: AbortSignal) => ({
+  constructor(api: OperatorApi) {
+    const asking = (curves: "yes" | "no") => async (plan: CampaignPlan, signal: AbortSignal) => ({
       plan,
       preview: await api.preview(plan, curves, signal),
     });
-    this.#points = new Newest(
+    this.#points = new LatestRequest(
       asking("no"),
       {
         answered: (found) => {
@@ -44,7 +44,7 @@ export class Previews {
       },
       FOLLOW_MS,
     );
-    this.#curves = new Newest(
+    this.#curves = new LatestRequest(
       asking("yes"),
       {
         answered: (found) => (this.curves = found),
@@ -58,7 +58,7 @@ export class Previews {
     );
   }
 
-  ask(plan: NewCampaign): void {
+  ask(plan: CampaignPlan): void {
     this.#curves.cancel();
     this.#points.ask(plan);
   }

@@ -4,13 +4,11 @@
 // and IEEE sqrt is correctly rounded, so this derives the very same distances as the Python side from the same
 // description. Centres that a description only claims are checked against the latitudes and longitudes they stand for.
 
+import { asObject, canonicalJson, refuseUnknown, required, wholePairs, type Json, type JsonObject } from "../codec";
 import { FileFormatError, InputError, show } from "../errors";
-import { canonicalJson, type Json, type JsonObject } from "../json";
-import { sha256Hex } from "../sha256";
-import { asObject, refuseUnknown } from "../fields";
-import type { Degrees, Plane } from "./plane";
-import { MAX_RADIUS_M } from "./plane";
+import { sha256Hex } from "../platform/sha256";
 import { Nearest } from "./nearest";
+import { MAX_RADIUS_M, type Degrees, type Plane } from "./plane";
 
 export const MAX_CELLS = 1_000_000;
 export const OUTSIDE = -1;
@@ -18,7 +16,7 @@ const MAX_COORDINATE_M = 2 ** 24;
 const ROUNDING_DOUBT_M = 0.001;
 
 /** What a kind of area adds to its centres. */
-export interface Kind {
+export interface AreaGeometry {
   readonly xM: Float64Array;
   readonly yM: Float64Array;
   readonly plane: Plane | null;
@@ -34,7 +32,7 @@ export class Area {
   constructor(
     readonly kind: string,
     readonly description: JsonObject,
-    private readonly made: Kind,
+    private readonly made: AreaGeometry,
   ) {
     this.cells = made.xM.length;
     checkCentres(made.xM, made.yM);
@@ -94,7 +92,7 @@ export async function readArea(value: Json | undefined): Promise<Area> {
 
 interface KindReader {
   readonly fields: readonly string[];
-  read(description: JsonObject): Promise<Kind>;
+  read(description: JsonObject): Promise<AreaGeometry>;
 }
 
 const KINDS: Readonly<Record<string, KindReader>> = {
@@ -108,13 +106,26 @@ const KINDS: Readonly<Record<string, KindReader>> = {
   },
   points: {
     fields: ["centres_m"],
-    read: async (description) => (await import("./points")).readPoints(description),
+    read: (description) => Promise.resolve(readPoints(description)),
   },
   towers: {
     fields: ["origin_e7", "towers_e7", "centres_m", "reach_m"],
     read: async (description) => (await import("./towers")).readTowers(description),
   },
 };
+
+/** Bare points of a plane, for studies and tests; a device refuses them, because nothing ties them to the ground. */
+function readPoints(description: JsonObject): AreaGeometry {
+  const [xM, yM] = splitPairs(wholePairs("centres_m", required("area of kind points", description, "centres_m")));
+  return {
+    xM,
+    yM,
+    plane: null,
+    locate() {
+      throw new InputError("area", "points", "has no latitude and longitude; use a grid, hexagons or towers");
+    },
+  };
+}
 
 function checkCentres(xM: Float64Array, yM: Float64Array): void {
   if (xM.length === 0) throw new InputError("centres", xM.length, "should be one or more [x, y] pairs");
@@ -162,6 +173,6 @@ export function checkMetres(
   });
 }
 
-export function split(pairs: readonly (readonly [number, number])[]): [Float64Array, Float64Array] {
+export function splitPairs(pairs: readonly (readonly [number, number])[]): [Float64Array, Float64Array] {
   return [Float64Array.from(pairs, ([x]) => x), Float64Array.from(pairs, ([, y]) => y)];
 }

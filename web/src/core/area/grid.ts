@@ -1,14 +1,13 @@
 // Square cells of the local plane, row by row from the south-west; a square owns its southern and western edges.
 
+import { required, wholeNumber, wholeNumbers, wholePair, type JsonObject } from "../codec";
 import { FileFormatError, InputError } from "../errors";
-import { required, wholeNumber, wholeNumbers, wholePair } from "../fields";
-import type { JsonObject } from "../json";
-import { MAX_CELLS, OUTSIDE, type Kind } from "./area";
+import { MAX_CELLS, OUTSIDE, type AreaGeometry } from "./area";
 import { MAX_RADIUS_M, Plane } from "./plane";
 
 const MAX_CELL_M = 10_000_000;
 
-export function readGrid(description: JsonObject): Kind {
+export function readGrid(description: JsonObject): AreaGeometry {
   const get = (field: string) => required("area of kind grid", description, field);
   const rows = wholeNumber("rows", get("rows"), 1, MAX_CELLS);
   const columns = wholeNumber("columns", get("columns"), 1, MAX_CELLS);

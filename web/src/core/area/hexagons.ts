@@ -1,14 +1,13 @@
 // H3 hexagons of one resolution. The H3 library is large, so it is loaded only when a campaign uses hexagons.
 
+import { asList, required, wholeNumber, wholePair, wholePairs, type JsonObject } from "../codec";
 import { FileFormatError, InputError } from "../errors";
-import { asList, required, wholeNumber, wholePair, wholePairs } from "../fields";
-import type { JsonObject } from "../json";
-import { checkMetres, OUTSIDE, split, type Kind } from "./area";
+import { checkMetres, OUTSIDE, splitPairs, type AreaGeometry } from "./area";
 import { checkDegrees, Plane } from "./plane";
 
 const ID = /^[0-9a-f]{15}$/;
 
-export async function readHexagons(description: JsonObject): Promise<Kind> {
+export async function readHexagons(description: JsonObject): Promise<AreaGeometry> {
   const h3 = await import("h3-js");
   const get = (field: string) => required("area of kind hexagons", description, field);
   const resolution = wholeNumber("resolution", get("resolution"), 0, 15);
@@ -31,7 +30,7 @@ export async function readHexagons(description: JsonObject): Promise<Kind> {
     plane,
     ids.map((id) => h3.cellToLatLng(id)),
   );
-  const [xM, yM] = split(claimed);
+  const [xM, yM] = splitPairs(claimed);
   return {
     xM,
     yM,

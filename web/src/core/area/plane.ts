@@ -9,10 +9,10 @@ import { InputError } from "../errors";
 const SEMI_MAJOR_M = 6_378_137;
 const FLATTENING = 1 / 298.257223563;
 const ECCENTRICITY_SQUARED = FLATTENING * (2 - FLATTENING);
-const LEAST_CURVATURE_RADIUS_M = SEMI_MAJOR_M * (1 - ECCENTRICITY_SQUARED);
+const MIN_CURVATURE_RADIUS_M = SEMI_MAJOR_M * (1 - ECCENTRICITY_SQUARED);
 /** Areas whose distances would be more than 0.5 % short are refused. */
 const MAX_SHORTENING = 0.005;
-export const MAX_RADIUS_M = LEAST_CURVATURE_RADIUS_M * Math.sqrt(1 - (1 - MAX_SHORTENING) ** 2);
+export const MAX_RADIUS_M = MIN_CURVATURE_RADIUS_M * Math.sqrt(1 - (1 - MAX_SHORTENING) ** 2);
 const RADIANS = Math.PI / 180;
 
 type Vector = readonly [number, number, number];
@@ -21,6 +21,8 @@ export interface Metres {
   readonly x: number;
   readonly y: number;
 }
+
+export type LatLon = readonly [latitude: number, longitude: number];
 
 export interface Degrees {
   readonly latitude: number;

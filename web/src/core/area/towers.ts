@@ -1,14 +1,13 @@
 // Voronoi regions of cell towers: a place belongs to the nearest centre within reach.
 
-import { required, wholeNumber, wholePair, wholePairs } from "../fields";
-import type { JsonObject } from "../json";
-import { checkMetres, OUTSIDE, split, type Kind } from "./area";
+import { required, wholeNumber, wholePair, wholePairs, type JsonObject } from "../codec";
+import { checkMetres, OUTSIDE, splitPairs, type AreaGeometry } from "./area";
 import { Nearest } from "./nearest";
 import { Plane } from "./plane";
 
 const MAX_REACH_M = 1_000_000;
 
-export function readTowers(description: JsonObject): Kind {
+export function readTowers(description: JsonObject): AreaGeometry {
   const get = (field: string) => required("area of kind towers", description, field);
   const towersE7 = wholePairs("towers_e7", get("towers_e7"));
   const reachM = wholeNumber("reach_m", get("reach_m"), 1, MAX_REACH_M);
@@ -19,7 +18,7 @@ export function readTowers(description: JsonObject): Kind {
     plane,
     towersE7.map(([latitude, longitude]) => [latitude / 1e7, longitude / 1e7] as const),
   );
-  const [xM, yM] = split(claimed);
+  const [xM, yM] = splitPairs(claimed);
   const nearest = new Nearest(xM, yM);
   return {
     xM,

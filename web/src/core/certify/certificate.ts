@@ -1,6 +1,6 @@
 // The answer of the checker: the number, the worst pair, then the judgement; in the words of the Python side.
 
-import { exact, general, roundedUpBelow } from "../numbers";
+import { exact, general, roundedUpBelow } from "../formatting";
 
 /** The two places that a symbol tells apart most; null stands for having no place. */
 export interface Witness {

@@ -5,7 +5,7 @@
 
 import { bitLength, exponentBelow, FRACTION_BITS, powerBelow } from "./exponential";
 
-export class Claim {
+export class PrivacyClaim {
   exactComparisons = 0;
   private readonly exponents = new Map<number, bigint>();
   private readonly powers = new Map<bigint, bigint>();

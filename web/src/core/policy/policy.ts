@@ -6,19 +6,18 @@
 // without a frequent place draws from, at a loss ε₀ = nullEpsilon from every cell. The hash is the SHA-256 of the canonical
 // form (docs/file-formats.md), which is built here anew from what was read, so nothing that was not understood is hashed.
 
-import { concat, doubleToHex, toHex, utf8, type Bytes } from "../bytes";
 import type { Area } from "../area/area";
+import { canonicalJson, type JsonObject, type Plain } from "../codec";
 import { InputError } from "../errors";
-import { checkCells, checkEpsilon, checkTargets } from "../fields";
-import { canonicalJson, type JsonObject, type Plain } from "../json";
-import { sha256 } from "../sha256";
-import type { Weights } from "./weights";
+import { concat, doubleToHex, toHex, utf8, type Bytes } from "../platform/bytes";
+import { sha256 } from "../platform/sha256";
+import { NULL } from "../vocabulary";
+import { checkCells, checkEpsilon, checkTargets } from "./checks";
+import type { Weights } from "./encoding";
 
 export const FORMAT = "crowdveil-policy";
 export const VERSION = 1;
 export const MAX_BITS = 62;
-/** The place of a person without a frequent place. */
-export const NULL = -1;
 const NAME = /^[A-Za-z0-9._ -]{1,32}$/;
 
 export interface Completion {

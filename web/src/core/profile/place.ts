@@ -9,12 +9,9 @@
 // the place that was picked, whichever rule picked it.
 
 import { InputError } from "../errors";
-import { checkDelta } from "../fields";
-import { NULL } from "../policy/policy";
-import { checkedBelow, secureBelow, type RandomBelow } from "../random";
-import type { Profile } from "./profile";
-
-export type Rule = "random" | "target-aware";
+import { checkedBelow, secureBelow, type RandomBelow } from "../platform/random";
+import { NULL, type Rule } from "../vocabulary";
+import { checkDelta, type Profile } from "./profile";
 
 export function frequentPlaces(profile: Profile, delta: number): number[] {
   checkDelta(delta);

@@ -1,8 +1,8 @@
 // Reading times, ISO or Unix, and the local clock of a time zone.
 
 import { InputError } from "../errors";
-import { dayOf, DAY_S } from "../profile/periods";
-import { toNumber } from "./gather";
+import { DAY_S, dayOf } from "../profile/periods";
+import { toNumber } from "./visit_builder";
 
 /** Seconds since 1970 and the stated offset from UTC; NaN where unknown. */
 export interface Time {

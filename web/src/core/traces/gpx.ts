@@ -1,10 +1,11 @@
 // GPX tracks, routes and waypoints of one device: points with `lat`, `lon` and a `<time>`, read tag by tag.
 
 import { FileFormatError } from "../errors";
-import type { Visits } from "../profile/visits";
+import type { Progress } from "../vocabulary";
 import { offsetOf, readIso, type Zone } from "./clock";
-import { Gather, toNumber } from "./gather";
-import { firstBytes, textChunks, type Progress, type Source } from "./source";
+import { firstBytes, textChunks, type TraceFile } from "./trace_files";
+import { toNumber, VisitBuilder } from "./visit_builder";
+import type { Visits } from "./visits";
 
 const EXPECTED = 'a GPX file with points such as <trkpt lat="48.1" lon="11.5"><time>2024-03-04T08:00:00Z</time></trkpt>';
 const POINTS = new Set(["trkpt", "rtept", "wpt"]);
@@ -18,20 +19,20 @@ const PASSED_OVER = [
   ["<!", ">"],
 ] as const;
 
-export async function readGpx(source: Source, zone: Zone | null, progress?: Progress): Promise<Visits> {
-  const gather = new Gather(source.name, EXPECTED);
+export async function readGpx(file: TraceFile, zone: Zone | null, progress?: Progress): Promise<Visits> {
+  const builder = new VisitBuilder(file.name, EXPECTED);
   const points = new Points((time, latitude, longitude) => {
     const { seconds, stated } = readIso(time);
-    gather.add(seconds, offsetOf(seconds, stated, zone), toNumber(latitude), toNumber(longitude));
+    builder.add(seconds, offsetOf(seconds, stated, zone), toNumber(latitude), toNumber(longitude));
   });
   try {
-    for await (const chunk of textChunks(source, progress, await encodingOf(source))) points.read(chunk);
+    for await (const chunk of textChunks(file, progress, await encodingOf(file))) points.read(chunk);
     points.end();
   } catch (error) {
     if (!(error instanceof NotWellFormed)) throw error;
-    throw new FileFormatError(`${source.name}: is not well-formed XML (${error.message}); expected ${EXPECTED}`);
+    throw new FileFormatError(`${file.name}: is not well-formed XML (${error.message}); expected ${EXPECTED}`);
   }
-  return gather.done();
+  return builder.done();
 }
 
 class NotWellFormed extends Error {}
@@ -151,15 +152,15 @@ function endOfTag(text: string, begin: number): number | null {
   return null;
 }
 
-async function encodingOf(source: Source): Promise<string> {
-  const bytes = await firstBytes(source, 200);
+async function encodingOf(file: TraceFile): Promise<string> {
+  const bytes = await firstBytes(file, 200);
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return "utf-16le";
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return "utf-16be";
   const declared = /^<\?xml[^>]*encoding=["']([^"']+)["']/.exec(new TextDecoder("latin1").decode(bytes));
   try {
     return new TextDecoder(declared?.[1] ?? "utf-8").encoding;
   } catch {
-    throw new FileFormatError(`${source.name}: is in the unknown encoding '${declared?.[1] ?? ""}'; expected ${EXPECTED}`);
+    throw new FileFormatError(`${file.name}: is in the unknown encoding '${declared?.[1] ?? ""}'; expected ${EXPECTED}`);
   }
 }
 

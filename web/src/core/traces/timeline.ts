@@ -10,12 +10,13 @@
 // signals, so equal places at equal times count once.
 
 import { CrowdveilError, FileFormatError } from "../errors";
-import type { Visits } from "../profile/visits";
+import type { Progress } from "../vocabulary";
 import { offsetOf, readTime, type Zone } from "./clock";
-import { DUPLICATE, Gather, toNumber } from "./gather";
 import { jsonElements } from "./json_elements";
-import { Seen } from "./seen";
-import { textChunks, type Progress, type Source } from "./source";
+import { SeenTexts } from "./seen_texts";
+import { textChunks, type TraceFile } from "./trace_files";
+import { DUPLICATE, toNumber, VisitBuilder } from "./visit_builder";
+import type { Visits } from "./visits";
 
 const EXPECTED =
   'a Google Timeline export: Records.json with "locations", a month with "timelineObjects", or the phone\'s own with ' +
@@ -33,32 +34,32 @@ interface Fix {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export async function readTimeline(source: Source, zone: Zone | null, progress?: Progress): Promise<Visits> {
-  const gather = new Gather(source.name, EXPECTED);
-  const seen = new Seen();
+export async function readTimeline(file: TraceFile, zone: Zone | null, progress?: Progress): Promise<Visits> {
+  const builder = new VisitBuilder(file.name, EXPECTED);
+  const seen = new SeenTexts();
   try {
-    for await (const batch of jsonElements(textChunks(source, progress), FIELDS)) {
+    for await (const batch of jsonElements(textChunks(file, progress), FIELDS)) {
       for (const { field, value } of batch) {
-        for (const fix of fixesOf(field, fields(value))) addOnce(fix, gather, seen, zone);
+        for (const fix of fixesOf(field, fields(value))) addOnce(fix, builder, seen, zone);
       }
     }
   } catch (error) {
     if (!(error instanceof CrowdveilError)) throw error;
-    throw new FileFormatError(`${source.name}: ${error.message}; expected ${EXPECTED}`);
+    throw new FileFormatError(`${file.name}: ${error.message}; expected ${EXPECTED}`);
   }
-  return gather.done();
+  return builder.done();
 }
 
-function addOnce(fix: Fix, gather: Gather, seen: Seen, zone: Zone | null): void {
+function addOnce(fix: Fix, builder: VisitBuilder, seen: SeenTexts, zone: Zone | null): void {
   const key = `${fix.time}|${fix.afterS}|${fix.latitude}|${fix.longitude}|${fix.scale}`;
   if (!seen.add(key)) {
-    gather.visits.drop(DUPLICATE);
+    builder.visits.drop(DUPLICATE);
     return;
   }
   const { seconds, stated } = readTime(fix.time);
   const utcS = seconds + fix.afterS;
   const [latitude, longitude] = [toNumber(fix.latitude) / fix.scale, toNumber(fix.longitude) / fix.scale];
-  gather.add(utcS, offsetOf(utcS, stated, zone), latitude, longitude);
+  builder.add(utcS, offsetOf(utcS, stated, zone), latitude, longitude);
 }
 
 function fixesOf(field: string, value: Fields): Fix[] {

@@ -1,13 +1,13 @@
 // Reading and writing the messages of protocol 1: strict, as the Python side is. Unknown fields are refused, no type is
 // guessed, and what is sent is canonical bytes, because both sides hash them.
 
-import { utf8, type Bytes } from "../bytes";
+import { canonicalJson, parseJson, type Json, type JsonObject, type PlainObject } from "../codec";
 import { FileFormatError, InputError } from "../errors";
-import { canonicalJson, parseJson, type Json, type JsonObject, type PlainObject } from "../json";
+import { utf8, type Bytes } from "../platform/bytes";
 
 export const PROTOCOL = 1;
 export const POLICY_MEDIA_TYPE = "application/vnd.crowdveil.policy";
-const MOST_WHOLE = 2n ** 53n - 1n;
+const MAX_WHOLE = 2n ** 53n - 1n;
 const DIGEST = /^[0-9a-f]{64}$/;
 const CAMPAIGN_ID = /^[a-z0-9][a-z0-9-]{0,62}$/;
 
@@ -16,15 +16,15 @@ export function toBytes(message: PlainObject): Bytes {
 }
 
 /** One message that came in; every field is asked for once, and what was not asked for is refused at the end. */
-export class Incoming {
-  private readonly asked = new Set<string>();
+export class MessageReader {
+  private readonly fieldsRead = new Set<string>();
 
   private constructor(
     private readonly name: string,
     private readonly document: JsonObject,
   ) {}
 
-  static read<T>(name: string, data: Uint8Array, read: (message: Incoming) => T): T {
+  static read<T>(name: string, data: Uint8Array, read: (message: MessageReader) => T): T {
     let document: Json;
     try {
       document = parseJson(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(data), name);
@@ -33,9 +33,9 @@ export class Incoming {
       throw new InputError("body", new TextDecoder().decode(data.subarray(0, 40)), `should be JSON in UTF-8 (${why})`);
     }
     if (!(document instanceof Map)) throw new InputError("body", document, "should be a JSON object");
-    const message = new Incoming(name, document);
+    const message = new MessageReader(name, document);
     const found = read(message);
-    message.refuseUnasked();
+    message.refuseUnknown();
     return found;
   }
 
@@ -46,7 +46,7 @@ export class Incoming {
   }
 
   optional(field: string): Json | undefined {
-    this.asked.add(field);
+    this.fieldsRead.add(field);
     return this.document.get(field);
   }
 
@@ -82,7 +82,7 @@ export class Incoming {
 
   whole(field: string, least = 0): number {
     const value = this.get(field);
-    if (typeof value !== "bigint" || value < BigInt(least) || value > MOST_WHOLE) {
+    if (typeof value !== "bigint" || value < BigInt(least) || value > MAX_WHOLE) {
       throw new InputError(field, value, `should be a whole number from ${least} to 2^53 - 1`);
     }
     return Number(value);
@@ -106,9 +106,9 @@ export class Incoming {
     return value;
   }
 
-  private refuseUnasked(): void {
+  private refuseUnknown(): void {
     for (const field of this.document.keys()) {
-      if (!this.asked.has(field)) throw new InputError(`${this.name}.${field}`, field, "is no field of this message");
+      if (!this.fieldsRead.has(field)) throw new InputError(`${this.name}.${field}`, field, "is no field of this message");
     }
   }
 }

@@ -1,12 +1,20 @@
 // What a device and the server say to each other. An upload is as long for one symbol as for any other and for NULL; a
 // status takes STATUS_BYTES whether selected or not.
 
-import type { Bytes } from "../bytes";
+import type { Json, JsonObject, PlainObject } from "../codec";
 import { InputError } from "../errors";
-import type { Json, JsonObject, PlainObject } from "../json";
-import type { Rule } from "../profile/place";
-import { sha256Hex } from "../sha256";
-import { Incoming, PROTOCOL, toBytes } from "./message";
+import type { Bytes } from "../platform/bytes";
+import { sha256Hex } from "../platform/sha256";
+import {
+  CAMPAIGN_STATES,
+  PARTICIPANT_STATES,
+  type CampaignState,
+  type Enrolment,
+  type ParticipantState,
+  type Period,
+  type Rule,
+} from "../vocabulary";
+import { MessageReader, PROTOCOL, toBytes } from "./message";
 
 const NULL_SYMBOL = "nullnull";
 const SYMBOL_DIGITS = NULL_SYMBOL.length;
@@ -14,13 +22,8 @@ export const STATUS_BYTES = 4096;
 const NAME = /^[^\u0000-\u001f\u007f]{1,200}$/u;
 const OFFER = /^[^\u0000-\u0009\u000b-\u001f\u007f]{1,3000}$/u;
 
-export const CAMPAIGN_STATES = ["draft", "open", "paused", "closed", "finished"] as const;
-export type CampaignState = (typeof CAMPAIGN_STATES)[number];
-const STANDINGS = ["seated", "reported", "selected", "not-selected"] as const;
-export type Standing = (typeof STANDINGS)[number];
-
 /** What anyone may know of a campaign, and all that a device needs to decide whether to take part. */
-export interface CampaignInfo {
+export interface Announcement {
   readonly campaign: string;
   readonly name: string;
   readonly offer: string;
@@ -29,18 +32,18 @@ export interface CampaignInfo {
   readonly epsilonPerKm: number;
   readonly delta: number;
   readonly rule: Rule;
-  readonly period: "week" | "day";
+  readonly period: Period;
   /** ε₀: how much a reply may tell about having a frequent place at all; null takes NULL in the clear. */
   readonly nullEpsilon: number | null;
-  readonly enrolment: "open" | "invite";
+  readonly enrolment: Enrolment;
   readonly rounds: number;
   /** The open round and its policy's hash; null while none is open. */
   readonly open: { readonly round: number; readonly policyHash: string } | null;
   readonly state: CampaignState;
 }
 
-export function readCampaignInfo(data: Uint8Array): CampaignInfo {
-  return Incoming.read("CampaignInfo", data, (message) => {
+export function readAnnouncement(data: Uint8Array): Announcement {
+  return MessageReader.read("CampaignInfo", data, (message) => {
     message.protocol();
     return {
       campaign: message.campaign(),
@@ -85,7 +88,7 @@ function readTargets(value: Json): number[] {
   });
 }
 
-function readOpenRound(message: Incoming): CampaignInfo["open"] {
+function readOpenRound(message: MessageReader): Announcement["open"] {
   const [round, hash] = [message.get("round"), message.get("policy_hash")];
   if ((round === null) !== (hash === null)) {
     throw new InputError("round", round, "round and policy_hash should be given together, or neither");
@@ -94,7 +97,7 @@ function readOpenRound(message: Incoming): CampaignInfo["open"] {
 }
 
 /** Asks for a seat: the device chooses a secret and sends its digest; asking again with it gives the same seat. */
-export function enrolmentBytes(secret: string, invite: string | null): Bytes {
+export function seatRequestBytes(secret: string, invite: string | null): Bytes {
   return toBytes({ protocol: PROTOCOL, secret_digest: sha256Hex(secret), invite });
 }
 
@@ -107,7 +110,7 @@ export interface Seat {
 }
 
 export function readSeat(data: Uint8Array): Seat {
-  return Incoming.read("Seat", data, (message) => {
+  return MessageReader.read("Seat", data, (message) => {
     message.protocol();
     return {
       campaign: message.campaign(),
@@ -142,7 +145,7 @@ export interface Receipt {
 }
 
 export function readReceipt(data: Uint8Array): Receipt {
-  return Incoming.read("Receipt", data, (message) => {
+  return MessageReader.read("Receipt", data, (message) => {
     message.protocol();
     return {
       campaign: message.campaign(),
@@ -156,15 +159,15 @@ export function readReceipt(data: Uint8Array): Receipt {
 export interface ParticipantStatus {
   readonly campaign: string;
   readonly participant: number;
-  readonly state: Standing;
+  readonly state: ParticipantState;
   /** For those who are selected. */
   readonly offer: string | null;
 }
 
 export function readStatus(data: Uint8Array): ParticipantStatus {
-  return Incoming.read("ParticipantStatus", data, (message) => {
+  return MessageReader.read("ParticipantStatus", data, (message) => {
     message.protocol();
-    const state = message.oneOf("state", STANDINGS);
+    const state = message.oneOf("state", PARTICIPANT_STATES);
     const offer = message.textOrNull("offer", OFFER, "should be a text of at most 3,000 bytes");
     if ((offer !== null) !== (state === "selected")) {
       throw new InputError("offer", offer, "should be there for the selected, and for nobody else");

@@ -1,7 +1,7 @@
 // Refusals of the server, as RFC 9457 problem documents.
 
 import { InputError } from "../errors";
-import { Incoming } from "./message";
+import { MessageReader } from "./message";
 
 const PREFIX = "/problems/";
 
@@ -37,10 +37,21 @@ export interface Problem {
   readonly detail: string;
 }
 
+/** A refusal as JSON, unread; the console shows it as it is. */
+export interface ProblemDocument {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  field?: string | null;
+  value?: string | null;
+  expected?: string | null;
+}
+
 const ANY = /^[^]*$/;
 
 export function readProblem(data: Uint8Array): Problem {
-  return Incoming.read("Problem", data, (message) => {
+  return MessageReader.read("Problem", data, (message) => {
     const type = message.text("type", ANY, "should be text");
     const kind = type.startsWith(PREFIX) ? type.slice(PREFIX.length) : "";
     const status = message.whole("status");

@@ -1,19 +1,20 @@
 // Answer the page's calls, and tell it what happens meanwhile.
 
-import type { Call, Said } from "../messages";
-import { Desk, Troubled } from "./desk";
-import { troubleOf } from "./trouble";
+import { FailureError } from "../failure";
+import type { WorkerCall, WorkerMessage } from "../messages";
+import { failureOf } from "./failure";
+import { ParticipantWorker } from "./participant_worker";
 
-const say = (said: Said): void => {
+const say = (said: WorkerMessage): void => {
   postMessage(said);
 };
-const desk = new Desk({ tell: (happening) => say({ happening }) });
+const worker = new ParticipantWorker({ tell: (event) => say({ event }) });
 
-addEventListener("message", ({ data }: MessageEvent<Call>) => {
+addEventListener("message", ({ data }: MessageEvent<WorkerCall>) => {
   const { id, name, given } = data;
-  const calls = desk as unknown as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
+  const calls = worker as unknown as Record<string, (...given: readonly unknown[]) => Promise<unknown>>;
   Promise.resolve(calls[name]?.(...given)).then(
     (result) => say({ id, result }),
-    (error: unknown) => say({ id, trouble: error instanceof Troubled ? error.trouble : troubleOf(error) }),
+    (error: unknown) => say({ id, failure: error instanceof FailureError ? error.failure : failureOf(error) }),
   );
 });

@@ -3,7 +3,7 @@
 import type { Map as LeafletMap } from "leaflet";
 
 const SVG = "http://www.w3.org/2000/svg";
-const LEAST_PX = 90;
+const MIN_PX = 90;
 /** Between two lines of the same kind. */
 
 /** Draw the lines now and whenever the map moves. */
@@ -14,7 +14,7 @@ export function addGraticule(map: LeafletMap): void {
     const size = map.getSize();
     const bounds = map.getBounds();
     if (!size.x || !size.y) return;
-    const step = niceStep(((bounds.getEast() - bounds.getWest()) / size.x) * LEAST_PX);
+    const step = niceStep(((bounds.getEast() - bounds.getWest()) / size.x) * MIN_PX);
     const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
     const path: string[] = [];
     const texts: SVGElement[] = [];

@@ -1,0 +1,134 @@
+// What this device has ever said, and what it has cost; written before anything is sent.
+//
+// The loss is the sum of ε per km over all campaigns in which a symbol was drawn. No clock enters the sum, so turning it back
+// frees nothing. A device that lost its ledger (cleared data, another browser) cannot know what it said before: `create` asks
+// what was already spent, and the careful answer is the whole limit. The place is not in here: only the symbol drawn from it.
+
+import { FileFormatError, InputError, LifetimeExceeded } from "../errors";
+import { exact, general } from "../formatting";
+import { exactSum } from "../platform/exact_sum";
+import {
+  alreadySpentEpsilonPerKm,
+  checkChain,
+  entriesOf,
+  nextEvent,
+  spentEpsilonPerKm,
+  type EventBody,
+  type EventKind,
+  type LedgerEntry,
+  type LedgerEvent,
+} from "./events";
+import type { LedgerStorage } from "./ledger_storage";
+
+export type Clock = () => string;
+
+export const utcNow: Clock = () => `${new Date().toISOString().slice(0, 19)}+00:00`;
+
+export class Ledger {
+  constructor(
+    private readonly storage: LedgerStorage,
+    private readonly clock: Clock = utcNow,
+  ) {}
+
+  /** Whether there is a ledger on this device. */
+  exists(): Promise<boolean> {
+    return this.storage.transact((events) => ({ append: null, result: events.length > 0 }));
+  }
+
+  /** Begin a ledger; on a device that took part before, say what may have been spent (if unknown, the whole limit). */
+  create(alreadySpentEpsilonPerKm: number): Promise<void> {
+    if (!(Number.isFinite(alreadySpentEpsilonPerKm) && alreadySpentEpsilonPerKm >= 0)) {
+      const expected = "should be a finite number, 0 for a new device";
+      throw new InputError("alreadySpentEpsilonPerKm", alreadySpentEpsilonPerKm, expected);
+    }
+    return this.storage.transact((events) => {
+      if (events.length > 0) throw new FileFormatError("there is a ledger already; what it counts stays spent");
+      const body = { already_spent_epsilon_per_km: exact(alreadySpentEpsilonPerKm) };
+      return { append: nextEvent([], "", "created", body, this.clock()), result: undefined };
+    });
+  }
+
+  entries(): Promise<Map<string, LedgerEntry>> {
+    return this.read(entriesOf);
+  }
+
+  async entry(campaign: string): Promise<LedgerEntry | null> {
+    return (await this.entries()).get(campaign) ?? null;
+  }
+
+  spentEpsilonPerKm(): Promise<number> {
+    return this.read(spentEpsilonPerKm);
+  }
+
+  alreadySpentEpsilonPerKm(): Promise<number> {
+    return this.read(alreadySpentEpsilonPerKm);
+  }
+
+  /** The participant's secret in a campaign: made once, before it is first sent. */
+  begin(campaign: string, secret: () => string): Promise<LedgerEntry> {
+    return this.once(campaign, "secret", () => ({ secret: secret() }));
+  }
+
+  /** The seat the server gave: the first one stays. */
+  seat(campaign: string, seat: NonNullable<LedgerEntry["seat"]>): Promise<LedgerEntry> {
+    const { participant, round, policyHash } = seat;
+    return this.once(campaign, "seat", () => ({ participant, round, policy_hash: policyHash }));
+  }
+
+  /**
+   * Draw and store in one step; a symbol that is already there is returned instead. `draw` is not called when the loss would
+   * pass the limit, and must not wait for anything.
+   */
+  drawOnce(campaign: string, epsilonPerKm: number, lifetimeEpsilonPerKm: number, draw: () => number): Promise<LedgerEntry> {
+    return this.once(campaign, "drawn", (events) => {
+      checkLifetime(spentEpsilonPerKm(events), epsilonPerKm, lifetimeEpsilonPerKm);
+      return { epsilon_per_km: exact(epsilonPerKm), symbol: draw() };
+    });
+  }
+
+  acknowledge(campaign: string, receiptDigest: string): Promise<LedgerEntry> {
+    return this.once(campaign, "acknowledged", () => ({ receipt_digest: receiptDigest }));
+  }
+
+  /** Take down that the server will never count the report; its loss stays counted, because it was seen. */
+  refuse(campaign: string, reason: string): Promise<LedgerEntry> {
+    return this.once(campaign, "refused", () => ({ reason }));
+  }
+
+  /** Forget everything on this device. What the server was told stays told. */
+  deleteEverything(): Promise<void> {
+    return this.storage.clear();
+  }
+
+  private read<T>(find: (events: readonly LedgerEvent[]) => T): Promise<T> {
+    return this.storage.transact((events, head) => {
+      checkChain(events, head);
+      return { append: null, result: find(events) };
+    });
+  }
+
+  private once(
+    campaign: string,
+    kind: EventKind,
+    body: (events: readonly LedgerEvent[]) => EventBody,
+  ): Promise<LedgerEntry> {
+    if (campaign === "") throw new InputError("campaign", campaign, "should be the campaign's id");
+    return this.storage.transact((events, head) => {
+      checkChain(events, head);
+      const known = events.some((event) => event.campaign === campaign && event.kind === kind);
+      const append = known ? null : nextEvent(events, campaign, kind, body(events), this.clock());
+      const all = append === null ? events : [...events, append];
+      return { append, result: entriesOf(all).get(campaign) as LedgerEntry };
+    });
+  }
+}
+
+/** Refuse a campaign that would take the sum over all campaigns past the owner's limit. */
+export function checkLifetime(spentPerKm: number, epsilonPerKm: number, limitPerKm: number): void {
+  if (!(exactSum([spentPerKm, epsilonPerKm]) <= limitPerKm)) {
+    throw new LifetimeExceeded(
+      `the lifetime cap is ε = ${general(limitPerKm, 6)} per km; ${general(spentPerKm, 6)} are spent and this ` +
+        `campaign would add ${general(epsilonPerKm, 6)}. Nothing is drawn; no later date frees what was spent`,
+    );
+  }
+}

@@ -1,0 +1,31 @@
+// Words that the device, the server and the pages share, and the defaults that hold everywhere; defined once.
+
+/** The place of a person without a frequent place. */
+export const NULL = -1;
+
+/** How one of several frequent places is picked. */
+export type Rule = "random" | "target-aware";
+/** What profiles count in. */
+export type Period = "week" | "day";
+/** How a campaign's policies are made. */
+export type Algorithm = "crowdveil" | "algorithm-2";
+/** Who may take a seat: everyone, or whoever has an invite. */
+export type Enrolment = "open" | "invite";
+
+export const CAMPAIGN_STATES = ["draft", "open", "paused", "closed", "finished"] as const;
+export type CampaignState = (typeof CAMPAIGN_STATES)[number];
+export const PARTICIPANT_STATES = ["seated", "reported", "selected", "not-selected"] as const;
+export type ParticipantState = (typeof PARTICIPANT_STATES)[number];
+
+/** A reply is at most 4 times as likely from one place as from one 1 km away. */
+export const DEFAULT_EPSILON_PER_KM = Math.log(4);
+/** A place is frequent if a visit in the next period is more likely than this. */
+export const DEFAULT_DELTA = 0.7;
+/** How sure a campaign wants to be of its number of people. */
+export const DEFAULT_CONFIDENCE = 0.95;
+/** The smallest cells, and the fewest, that a device accepts unless its owner says otherwise. */
+export const DEFAULT_MIN_CELL_KM = 0.25;
+export const DEFAULT_MIN_CELLS = 16;
+
+/** Called with how much of a long task is done. */
+export type Progress = (done: number, total: number) => void;
