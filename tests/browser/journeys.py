@@ -17,8 +17,8 @@ from tests.browser.conftest import Server
 
 Look = Callable[..., Any]
 HOME, WORK, ELSEWHERE = (40.7334, -73.9871), (40.7061, -74.0087), (48.1372, 11.5755)
-BUTTON = "Draw one symbol and send it"
-DELIVERED = "Your reply is delivered"
+BUTTON = "Send one random answer"
+DELIVERED = "Your answer is delivered"
 
 
 def start(server: Server, campaign: str, *, opened: bool = True, **changes: Any) -> None:

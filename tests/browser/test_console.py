@@ -85,7 +85,7 @@ def test_an_operator_signs_in_plans_launches_watches_and_exports(look: Look, ser
         screen.shoot("signed-out")
         page.get_by_label(TOKEN).fill("not-the-token")
         page.get_by_role("button", name="Sign in").click()
-        page.get_by_text("Was it copied whole").wait_for()
+        page.get_by_text("Was it copied completely").wait_for()
         screen.shoot("wrong-token")
         page.get_by_label(TOKEN).fill(server.token)
         page.get_by_role("button", name="Sign in").click()
@@ -111,10 +111,10 @@ def test_an_operator_signs_in_plans_launches_watches_and_exports(look: Look, ser
             page.get_by_role("heading", name="Pause this campaign?").wait_for()
             screen.shoot("confirm", whole=False)
             page.get_by_role("dialog").get_by_role("button", name="Pause").click()
-            page.get_by_role("button", name="Go on").wait_for()
+            page.get_by_role("button", name="Resume").wait_for()
             screen.shoot("paused")
-            page.get_by_role("button", name="Go on").click()
-            page.get_by_role("dialog").get_by_role("button", name="Go on").click()
+            page.get_by_role("button", name="Resume").click()
+            page.get_by_role("dialog").get_by_role("button", name="Resume").click()
             page.get_by_role("button", name="Pause").wait_for()
 
             # Whoever made the mistake holds a seat of round 1, so it never fills: the operator closes.
@@ -158,7 +158,7 @@ def test_a_crowd_is_watched_round_by_round_until_the_selection(look: Look, serve
             page.keyboard.press("ArrowLeft")
         page.get_by_text("After round 1", exact=True).wait_for()
         page.keyboard.press("Home")
-        page.get_by_text("taken to be spread evenly").wait_for()
+        page.get_by_text("assumed to be spread evenly").wait_for()
         page.keyboard.press("End")
         page.locator("figure svg").wait_for()
         screen.shoot("finished-rounds")
@@ -180,7 +180,7 @@ def test_whatever_goes_wrong_is_said_in_words(look: Look, server: Server) -> Non
         page.unroute("**/v1/operator/campaigns")
 
         page.goto("/console#/campaigns/none-such")
-        page.get_by_role("heading", name="There is no campaign").wait_for()
+        page.get_by_role("heading", name="not found").wait_for()
         screen.shoot("not-found")
 
         page.goto("/console#/campaigns/draft")
@@ -248,7 +248,7 @@ def test_the_keyboard_does_what_the_pointer_does(look: Look, server: Server) -> 
         assert page.evaluate("document.activeElement.textContent") == "Privacy and people"
         page.get_by_text("Certified").wait_for()
         before = page.locator("dl.figures dd").first.inner_text()
-        page.get_by_label("How much a reply may tell").focus()
+        page.get_by_label("How much an answer may reveal").focus()
         for _ in range(3):
             page.keyboard.press("ArrowLeft")
         page.get_by_text("Within 1 km: at most 2 times as likely.").wait_for()
@@ -262,7 +262,7 @@ def test_the_newest_position_of_a_slider_wins_and_its_curves_follow(look: Look, 
         page.goto("/console#/new")
         set_terms(page, cells=176, target=80)
         page.locator(".curves[aria-busy=false]").wait_for()
-        slider = page.get_by_label("How much a reply may tell")
+        slider = page.get_by_label("How much an answer may reveal")
 
         # Asked for, and answered with something else only after the slider has moved on.
         held: list[Any] = []
@@ -293,7 +293,7 @@ def test_the_newest_position_of_a_slider_wins_and_its_curves_follow(look: Look, 
         page.route(CURVES, lambda _: None)
         page.reload()
         page.get_by_text("Certified").wait_for()
-        page.get_by_text("Drawing what other ε and α would bring").wait_for()
+        page.get_by_text("Computing the curves for other ε and α").wait_for()
         screen.shoot("wizard-curves-to-come")
 
         # Curves that fail take nothing from the point.
@@ -412,10 +412,10 @@ def test_a_plan_outlives_a_reload_and_its_token_and_a_long_word_fits_a_phone(loo
         page.get_by_role("button", name="Next: Offer and rules").click()
         page.get_by_label("Name").fill(LONG)
         page.get_by_label("Offer", exact=True).fill("A free coffee")
-        page.get_by_label("Sends a symbol like anyone").check()
-        page.get_by_label("At most so many times").fill("1")
+        page.get_by_label("Their device answers at random like everyone else").check()
+        page.get_by_label("At most this many times").fill("1")
         page.get_by_text("Should be from 1.01 to 1,000,000.").wait_for()
-        page.get_by_label("At most so many times").fill("16")
+        page.get_by_label("At most this many times").fill("16")
         page.get_by_role("button", name="Next: Review").click()
         page.reload()
         page.get_by_text("6 take part in 6 rounds; 1 is selected").wait_for()
@@ -466,7 +466,7 @@ def test_hexagons_are_planned_and_kept_as_a_draft(look: Look, server: Server) ->
         page.get_by_label("Name").fill("Hexagons")
         page.get_by_label("Offer", exact=True).fill("A free coffee")
         page.get_by_role("button", name="Next: Review").click()
-        page.get_by_role("button", name="Keep as draft").click()
+        page.get_by_role("button", name="Save as draft").click()
         page.get_by_role("heading", name="Hexagons").wait_for()
         page.get_by_role("button", name="Start").wait_for()
 

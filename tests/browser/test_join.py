@@ -90,10 +90,10 @@ def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, se
         page.get_by_role("heading", name="Your visits").wait_for()
         screen.shoot("no-visits-yet")
         add_visits(page, mine)
-        page.get_by_text("2 cells are frequent").wait_for()
-        page.get_by_text("Checked on this device: the dice keep the promise").wait_for()
+        page.get_by_text("You regularly visit 2 places").wait_for()
+        page.get_by_text("Checked on this device: the campaign keeps its privacy promise").wait_for()
         screen.shoot("certified")
-        slider = page.get_by_label("Someone already suspects one place of yours")
+        slider = page.get_by_label("How sure someone is of your place before your answer")
         assert page.get_by_role("row", name=re.compile(r"1 km 23\.2\s%")).count() == 1
         slider.focus()
         page.keyboard.press("ArrowRight")
@@ -101,7 +101,7 @@ def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, se
 
         assert [one.method for one in sent] == ["GET", "GET"], "nothing is sent before the button"
         page.get_by_role("button", name=BUTTON).click()
-        page.get_by_text("Please answer").wait_for()
+        page.get_by_text("Please choose one").wait_for()
         assert len(sent) == 2
         press(page)
         page.get_by_role("heading", name="Sending").wait_for()
@@ -118,7 +118,7 @@ def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, se
         ]
 
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_text("ε = 1 of 4.159 per km is spent for good").wait_for()
+        page.get_by_text("ε = 1 of 4.159 per km is used").wait_for()
         screen.shoot("device")
         with Crowd(server.url, "coffee") as crowd:
             crowd.join(3)
@@ -175,11 +175,11 @@ def test_whoever_has_no_frequent_place_is_told_what_null_tells(look: Look, serve
         page = screen.page
         sent = record(page)
         page.goto("/join/null")
-        add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send NULL")
-        page.get_by_text("No frequent place in this area", exact=True).wait_for()
-        page.get_by_text("the server learns for certain that you have none").wait_for()
+        add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send that I have no regular place here")
+        page.get_by_text("You have no regular place in this area", exact=True).wait_for()
+        page.get_by_text("the organiser will learn it for certain").wait_for()
         screen.shoot("null-in-the-clear")
-        press(page, "Send NULL")
+        press(page, "Send that I have no regular place here")
         page.get_by_role("heading", name=DELIVERED).wait_for()
         assert b"nullnull" in next(one.body for one in sent if one.method == "PUT")
 
@@ -192,7 +192,7 @@ def test_a_protected_null_is_drawn_by_dice_like_anyones(look: Look, server: Serv
         page.goto("/join/protected")
         add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE))
         page.get_by_text("This campaign protects that").wait_for()
-        page.get_by_text("Whether you have a frequent place").wait_for()
+        page.get_by_text("Whether you regularly visit anywhere").wait_for()
         screen.shoot("null-protected")
         press(page)
         page.get_by_role("heading", name=DELIVERED).wait_for()
@@ -208,7 +208,7 @@ def test_requests_tell_nothing_by_size_order_or_host(browser: Any, server: Serve
     files = [
         (visits(tmp_path / "a.csv", HOME), BUTTON),
         (visits(tmp_path / "b.csv", WORK, (40.7484, -73.9857), every_days=2), BUTTON),
-        (visits(tmp_path / "c.csv", ELSEWHERE), "Send NULL"),
+        (visits(tmp_path / "c.csv", ELSEWHERE), "Send that I have no regular place here"),
     ]
     for file, button in files:
         context = browser.new_context(base_url=server.url)
@@ -251,16 +251,16 @@ def test_a_policy_that_fails_the_check_is_refused_and_nothing_is_sent(look: Look
         # Another policy than the announced one: only this device is shown it.
         page.route("**/rounds/0/policy", lambda route: route.fulfill(body=unfair.to_bytes()))
         page.reload()
-        page.get_by_role("heading", name="policy fails the check").wait_for()
+        page.get_by_role("heading", name="fails the privacy check").wait_for()
         page.get_by_text("who is shown another policy can be singled out").wait_for()
         # The announced one, but it is not private.
         page.route("**/v1/campaigns/bad", lambda route: route.fulfill(json={**announced, "policy_hash": unfair.hash}))
-        page.get_by_role("button", name="Look again").click()
+        page.get_by_role("button", name="Try again").click()
         page.get_by_text("NOT private at ε = 1 per km").wait_for()
         screen.shoot("refused")
         # Bytes that are damaged.
         page.route("**/rounds/0/policy", lambda route: route.fulfill(body=good.to_bytes()[:-40]))
-        page.get_by_role("button", name="Look again").click()
+        page.get_by_role("button", name="Try again").click()
         page.get_by_text("the answer makes no sense").wait_for()
         assert {one.method for one in sent} == {"GET"}
         assert not page.get_by_role("button", name=BUTTON).count()
@@ -282,14 +282,14 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         # The seat is there, the report never arrives.
         page.route("**/report", lambda route: route.abort())
         press(page)
-        page.get_by_role("heading", name="Drawn and kept; not yet delivered").wait_for()
+        page.get_by_role("heading", name="Your answer is saved, but not yet delivered").wait_for()
         screen.shoot("offline-kept")
         page.unroute("**/report")
         page.context.set_offline(True)
         page.reload()
-        page.get_by_role("heading", name="Drawn and kept; not yet delivered").wait_for()
+        page.get_by_role("heading", name="Your answer is saved, but not yet delivered").wait_for()
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_text("is spent for good").wait_for()
+        page.get_by_text("per km is used").wait_for()
         page.get_by_role("link", name="Take part").click()
         # A reload in the middle of sending.
         page.route("**/report", lambda _: None)  # before the network is back: the page sends as soon as it is
@@ -330,7 +330,7 @@ def test_the_page_starts_without_a_network_and_shows_what_was_announced(look: Lo
         page.get_by_text("You see what the campaign announced").wait_for()
         add_visits(page, mine)
         press(page)
-        page.get_by_text("You have no seat yet and nothing was drawn").wait_for()
+        page.get_by_text("You have no seat yet and no answer was made").wait_for()
         screen.shoot("offline-no-seat")
         page.goto("/join/never-seen")
         page.get_by_role("heading", name="No network, or the server does not answer").wait_for()
@@ -411,20 +411,20 @@ def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, min
         page.get_by_role("heading", name="No campaign here").wait_for()
         screen.shoot("no-campaign")
         page.goto("/join/none-such")
-        page.get_by_role("heading", name="There is no such campaign").wait_for()
+        page.get_by_role("heading", name="Campaign not found").wait_for()
         screen.shoot("not-found")
         page.goto("/join/planned")
-        page.get_by_role("heading", name="There is no such campaign").wait_for()
+        page.get_by_role("heading", name="Campaign not found").wait_for()
 
         page.goto("/join/greedy")
         page.get_by_role("heading", name="asks for more than you allow").wait_for()
         screen.shoot("over-limits")
         page.get_by_role("link", name="See your limits").click()
-        page.get_by_label("One reply").fill("8")
+        page.get_by_label("One answer").fill("8")
         page.get_by_text("Looser than the default").wait_for()
-        page.get_by_label("One reply").fill("0.5")
+        page.get_by_label("One answer").fill("0.5")
         page.get_by_text("Should be a number above 1").wait_for()
-        page.get_by_label("One reply").fill("8")
+        page.get_by_label("One answer").fill("8")
         page.get_by_text("More limits").click()
         screen.shoot("limits")
         page.get_by_role("button", name="Save limits").click()
@@ -443,9 +443,9 @@ def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, min
         screen.shoot("empty-file")
         add_visits(page, mine)
         page.set_input_files("#files", mine)
-        page.get_by_text("This file is here already").wait_for()
+        page.get_by_text("You have added this file already").wait_for()
         page.get_by_label("I do not know").check()
-        page.get_by_text("This would pass your lifetime limit").wait_for()
+        page.get_by_text("This would exceed your limit for all campaigns").wait_for()
         assert page.get_by_role("button", name=BUTTON).is_disabled()
         screen.shoot("lifetime-unknown")
 
@@ -461,7 +461,7 @@ def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, min
         page.goto("/join/invited")
         page.get_by_label("Invite").fill("not-an-invite")
         press(page)
-        page.get_by_text("The server knows no such invite").wait_for()
+        page.get_by_text("The server does not know this invite").wait_for()
         screen.shoot("bad-invite")
         made = operate(server, "invited/invites", json.dumps({"protocol": PROTOCOL, "count": 1}).encode(), "POST")
         page.goto("/join/_")
@@ -488,33 +488,33 @@ def test_pauses_late_reports_and_the_lifetime_limit(look: Look, server: Server, 
         page.get_by_role("heading", name="The campaign is paused").wait_for()
         screen.shoot("paused")
         change(server, "pause", "open")
-        page.get_by_role("button", name="Look again").click()
+        page.get_by_role("button", name="Try again").click()
         page.get_by_role("button", name=BUTTON).wait_for()
 
         # Paused between draw and report.
         page.route("**/report", after(lambda: change(server, "pause", "paused")))
         press(page)
-        page.get_by_text("It takes no reports at the moment").wait_for()
+        page.get_by_text("It takes no answers at the moment").wait_for()
         screen.shoot("paused-kept")
         page.unroute("**/report")
         change(server, "pause", "open")
-        page.get_by_role("button", name="Send the same value again").click()
+        page.get_by_role("button", name="Send the same answer again").click()
         page.get_by_role("heading", name=DELIVERED).wait_for()
 
         page.goto("/join/late")
         page.get_by_role("button", name=BUTTON).wait_for()
         page.route("**/report", after(lambda: change(server, "late", "closed")))
         press(page)
-        page.get_by_role("heading", name="Your reply was not counted").wait_for()
+        page.get_by_role("heading", name="Your answer was not counted").wait_for()
         screen.shoot("not-counted")
         page.unroute("**/report")
 
         page.goto("/join/one-more#device")
-        page.get_by_label("All replies of this device").fill("8")
+        page.get_by_label("All answers from this device").fill("8")
         page.get_by_role("button", name="Save limits").click()
         page.get_by_text("Saved.").wait_for()
         page.get_by_role("link", name="Take part").click()
-        page.get_by_role("heading", name="Your lifetime limit is reached").wait_for()
+        page.get_by_role("heading", name="You have reached your limit for all campaigns").wait_for()
         screen.shoot("lifetime-reached")
 
 
@@ -538,7 +538,7 @@ def test_a_round_that_moves_on_is_shown_before_anything_is_drawn(look: Look, ser
         crowd.join(2)
         until(lambda: info_of(server, "moves")["round"] == 1)
         press(page)
-        page.get_by_text("The round moved on while you read").wait_for()
+        page.get_by_text("The next round began while you were reading").wait_for()
         assert not [one for one in sent if one.method == "PUT"]
         screen.shoot("round-moved-on")
         page.get_by_role("button", name=BUTTON).click()
@@ -576,14 +576,14 @@ def test_loading_importing_and_blocked_storage_are_drawn_too(look: Look, server:
         screen.shoot("importing")
         page.evaluate("window.longest = 0")  # looking for violations takes the page's own time
         page.get_by_role("button", name="Remove Records.json").wait_for(timeout=2 * PATIENCE_MS)
-        page.get_by_text("2 cells are frequent").wait_for()
+        page.get_by_text("You regularly visit 2 places").wait_for()
         assert page.evaluate("window.longest") < FROZEN_MS, "the page froze while it read"
 
     with look("join") as screen:
         page = screen.page
         page.route("**/assets/worker-*.js", lambda route: _altered(route, NO_STORAGE))
         page.goto("/join/slow")
-        page.get_by_role("heading", name="This browser keeps nothing for this page").wait_for()
+        page.get_by_role("heading", name="This browser does not let this page save data").wait_for()
         screen.shoot("storage-blocked")
 
 
@@ -594,7 +594,7 @@ def test_a_full_disk_keeps_nothing_and_says_so(look: Look, server: Server, mine:
         page.route("**/assets/worker-*.js", lambda route: _altered(route, NO_ROOM))
         page.goto("/join/room")
         page.set_input_files("#files", mine)
-        page.get_by_text("There is no room for it").wait_for()
+        page.get_by_text("There is no space for it").wait_for()
         screen.shoot("storage-full")
         assert not page.get_by_role("button", name="Remove").count()
 
@@ -648,7 +648,7 @@ def test_recording_keeps_visits_while_the_page_is_open(look: Look, server: Serve
         page.get_by_role("button", name="Record while this page is open").click()
         page.get_by_text("Recorded by this page").wait_for()
         page.get_by_text("1 visit,").wait_for()
-        page.get_by_role("button", name="Send NULL").wait_for()
+        page.get_by_role("button", name="Send that I have no regular place here").wait_for()
         screen.shoot("recording")
         page.get_by_role("button", name="Stop recording").click()
 
@@ -751,7 +751,7 @@ def test_nothing_is_drawn_from_visits_that_were_removed_before_the_second_yes(
         crowd.join(2)
         until(lambda: info_of(server, "gone")["round"] == 1)
         press(page)
-        page.get_by_text("The round moved on while you read").wait_for()
+        page.get_by_text("The next round began while you were reading").wait_for()
         press(other)
         other.get_by_text("Another tab is taking part in this campaign").wait_for()
         waiting = Screen(other, "join")
@@ -760,9 +760,9 @@ def test_nothing_is_drawn_from_visits_that_were_removed_before_the_second_yes(
         other.close()  # it would be next
 
         page.get_by_role("button", name="Remove visits.csv").click()
-        page.get_by_text("A map of them, once there are visits").wait_for()
-        add_visits(page, abroad, button="Send NULL")
-        press(page, "Send NULL")
+        page.get_by_text("A map appears here once you have added visits").wait_for()
+        add_visits(page, abroad, button="Send that I have no regular place here")
+        press(page, "Send that I have no regular place here")
         page.get_by_role("heading", name=DELIVERED).wait_for()
         assert [b"nullnull" in one.body for one in sent if one.method == "PUT"] == [True]
 
@@ -780,13 +780,13 @@ def test_visits_that_changed_unseen_are_shown_before_anything_is_drawn(
         other = page.context.new_page()
         other.goto("/join/unseen")
         other.get_by_role("button", name="Remove visits.csv").click()
-        add_visits(other, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send NULL")
+        add_visits(other, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send that I have no regular place here")
         press(page)
-        page.get_by_text("Your visits changed while you read").wait_for()
-        page.get_by_text("the server learns for certain that you have none").wait_for()
+        page.get_by_text("Your visits changed while you were reading").wait_for()
+        page.get_by_text("the organiser will learn it for certain").wait_for()
         screen.shoot("visits-changed")
         assert {one.method for one in sent} == {"GET"}
-        page.get_by_role("button", name="Send NULL").click()
+        page.get_by_role("button", name="Send that I have no regular place here").click()
         page.get_by_role("heading", name=DELIVERED).wait_for()
         assert b"nullnull" in next(one.body for one in sent if one.method == "PUT")
 
@@ -808,6 +808,7 @@ def test_files_numbers_invites_and_strangers_are_each_told_what_is_wrong(
         page.get_by_text("There are no visits in this file").wait_for()
 
         button = page.get_by_role("button", name=BUTTON)
+        page.get_by_text("All answers and their chances").click()
         page.get_by_text("counts towards being selected").wait_for()
         page.get_by_label("Yes, a few times").check()
         invite = page.get_by_label("Invite")
@@ -823,13 +824,13 @@ def test_files_numbers_invites_and_strangers_are_each_told_what_is_wrong(
 
         page.route("**/seats", lambda route: route.fulfill(body="<!doctype html>", content_type="text/html"))
         button.click()
-        page.get_by_text("Something else answered").wait_for()
+        page.get_by_text("Something other than the campaign answered").wait_for()
         screen.shoot("something-else-answered")
         page.unroute("**/seats")
         button.click()
         page.get_by_role("heading", name=DELIVERED).wait_for()
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_text("Before this ledger").wait_for()
+        page.get_by_text("Before this record began").wait_for()
         page.get_by_text("ε = 2.773").wait_for()
         screen.shoot("spent-before")
 
@@ -842,12 +843,12 @@ def test_a_disk_that_is_full_from_the_start_is_called_one_everywhere(look: Look,
         page.goto("/join/cramped")
         add_visits(page, mine)
         press(page)
-        page.get_by_text("There is no room to keep what is drawn").wait_for()
+        page.get_by_text("There is no space to save your answer").wait_for()
         page.get_by_role("button", name="Remove visits.csv").click()
         page.get_by_text("It could not be removed").wait_for()
         screen.shoot("no-room-to-draw")
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_label("One reply").fill("3")
+        page.get_by_label("One answer").fill("3")
         page.get_by_role("button", name="Save limits").click()
         page.get_by_text("Your limits could not be saved").wait_for()
         screen.shoot("no-room-for-limits")

@@ -49,7 +49,7 @@ def test_a_participant_joins_in_webkit(webkit_server: Server, tmp_path: Path) ->
         see(driver, "Coffee on Broadway")
         see(driver, "Your visits")
         driver.find_element(By.ID, "files").send_keys(str(mine))
-        see(driver, "2 cells are frequent")
+        see(driver, "You regularly visit 2 places")
         assert driver.find_element(By.CSS_SELECTOR, ".map canvas").is_displayed()
         see(driver, "No, this is the first time").click()
         see(driver, BUTTON).click()

@@ -53,7 +53,7 @@ export function faultsOf(form: LimitsForm): Partial<Record<keyof LimitsForm, str
   const expected = "Should be a number above 1, up to a million.";
   if (!times(form.times)) faults.times = expected;
   if (!times(form.lifetimeTimes)) faults.lifetimeTimes = expected;
-  if (form.nullTimes !== null && !times(form.nullTimes)) faults.nullTimes = `${expected} Empty for no limit.`;
+  if (form.nullTimes !== null && !times(form.nullTimes)) faults.nullTimes = `${expected} Leave it empty for no limit.`;
   if (!aboveZero(form.cellKm)) faults.cellKm = "Should be a number of km above 0.";
   if (!aboveZero(form.gapKm)) faults.gapKm = "Should be a number of km above 0.";
   if (form.minCells === null || !Number.isInteger(form.minCells) || form.minCells < 1) {

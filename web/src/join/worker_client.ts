@@ -22,7 +22,7 @@ export function connectWorker(worker: Worker, onEvent: (event: WorkerEvent) => v
     else one?.resolve(data.result);
   });
   worker.addEventListener("error", (event) => {
-    const message = event.message || "the page's worker did not start; load the page again";
+    const message = event.message || "the page's worker did not start; reload the page";
     for (const one of waiting.values()) one.reject(new FailureError({ kind: "failed", message, info: null }));
     waiting.clear();
   });

@@ -32,6 +32,18 @@ export function percent(share: number): string {
   return `${value.toFixed(decimals)}\u00a0%`;
 }
 
+/** A share in whole percent, for a sentence: 92 %; what is nearly sure is never called certain. */
+export function wholePercent(share: number): string {
+  if (share > 0.99 && share < 1) return "over 99\u00a0%";
+  return share > 0 && share < 0.01 ? "under 1\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
+}
+
+/** What an answer's name means to a participant. */
+export function answerText(name: string): string {
+  if (name === "hit") return "near a target";
+  return name === "other" ? "not near a target" : name;
+}
+
 /** Like `percent`, for places without room: ticks of a legend. */
 export function shortPercent(share: number): string {
   const value = share * 100;
@@ -94,20 +106,20 @@ export function bestBet(epsilonPerKm: number, km = 1): string {
 }
 
 export const STATES: Readonly<Record<CampaignState, { label: string; meaning: string }>> = {
-  draft: { label: "Draft", meaning: "Nobody can join yet. Its settings are fixed; start it when you are ready." },
-  open: { label: "Open", meaning: "Devices take seats and report. Rounds follow each other by themselves." },
-  paused: { label: "Paused", meaning: "Nobody gets a seat and no report is taken. Devices keep what they drew and come back." },
-  closed: { label: "Closed", meaning: "No more reports. The selection is being made from what there is." },
-  finished: { label: "Finished", meaning: "The selection is made. Anyone who has the record can repeat it." },
+  draft: { label: "Draft", meaning: "Nobody can join yet. The settings are fixed; start it when you are ready." },
+  open: { label: "Open", meaning: "People join and answer. Each round starts automatically after the one before." },
+  paused: { label: "Paused", meaning: "Nobody can join and no answers are taken. Devices keep their answers and try again." },
+  closed: { label: "Closed", meaning: "No more answers are taken. The selection is being made." },
+  finished: { label: "Finished", meaning: "The selection is made. Anyone with the audit record can repeat it." },
 };
 
 const REASONS: Readonly<Record<string, string>> = {
-  "report-conflict": "another report of the same participant was there before",
-  "round-closed": "the round was closed already",
+  "report-conflict": "the participant had sent another report before",
+  "round-closed": "the round was already closed",
   "wrong-round": "the participant's seat is in another round",
   "wrong-policy": "drawn from another policy than the round's",
-  "wrong-symbol": "no symbol of the round's policy",
-  "unknown-participant": "from nobody who has a seat",
+  "wrong-symbol": "the round's policy has no such symbol",
+  "unknown-participant": "the sender has no seat",
   paused: "the campaign was paused; devices send it again",
 };
 
