@@ -17,7 +17,7 @@ from tests.browser.console_server import pages_folder
 from tests.browser.journeys import BUTTON, DELIVERED, HOME, WORK, info_of, operate, start, visits
 from tests.browser.webkit import webkit
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 """How long a busy machine may take to show what is waited for."""
 
 

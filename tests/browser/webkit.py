@@ -20,7 +20,7 @@ from selenium.webdriver.remote.file_detector import UselessFileDetector
 from selenium.webdriver.remote.remote_connection import RemoteConnection
 from selenium.webdriver.webkitgtk.options import Options
 
-START_S = 30.0
+START_S = 60.0
 PACKAGES = {
     "WebKitWebDriver": "webkit2gtk-driver",
     "xvfb-run": "xvfb",

@@ -14,6 +14,7 @@ export type Enrolment = "open" | "invite";
 
 export const CAMPAIGN_STATES = ["draft", "open", "paused", "closed", "finished"] as const;
 export type CampaignState = (typeof CAMPAIGN_STATES)[number];
+export type RoundState = "opening" | "open" | "closed";
 export const PARTICIPANT_STATES = ["seated", "reported", "selected", "not-selected"] as const;
 export type ParticipantState = (typeof PARTICIPANT_STATES)[number];
 

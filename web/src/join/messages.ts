@@ -3,7 +3,7 @@
 
 import type { EntryState } from "../core/client/events";
 import type { PrivacyLimits } from "../core/client/privacy_limits";
-import type { CampaignState, ParticipantState } from "../core/vocabulary";
+import type { CampaignState, Enrolment, ParticipantState, Period } from "../core/vocabulary";
 
 export type FailureKind =
   | "storage-blocked"
@@ -40,9 +40,9 @@ export interface AnnouncementView {
   readonly offer: string;
   readonly epsilonPerKm: number;
   readonly delta: number;
-  readonly period: "week" | "day";
+  readonly period: Period;
   readonly nullEpsilon: number | null;
-  readonly enrolment: "open" | "invite";
+  readonly enrolment: Enrolment;
   readonly rounds: number;
   readonly round: number | null;
   readonly state: CampaignState;

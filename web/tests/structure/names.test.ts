@@ -1,6 +1,6 @@
-// One name for one thing: no two modules export the same name.
+// One name for one thing: no two modules export the same name, and the core has the modules of the Python package.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 const SOURCE = new URL("../../src/", import.meta.url).pathname;
@@ -16,4 +16,23 @@ test("every exported name is defined in one module alone", () => {
   }
   expect(modules.size).toBeGreaterThan(200);
   expect([...modules].filter(([, paths]) => paths.length > 1)).toEqual([]);
+});
+
+const PYTHON = new URL("../../../src/crowdveil/", import.meta.url).pathname;
+/** What Python has from its standard library or another one, or keeps in a module beside. */
+const ONLY_HERE: readonly RegExp[] = [
+  /^platform\//, // bytes, hashes, randomness, exact sums
+  /^area\/nearest$/, // a tree of scipy
+  /^client\/(indexeddb_storage|ledger_storage|retry)$/, // SQLite; participant_client
+  /^policy\/(checks|files)$/, // policy
+  /^traces\/(json_elements|read|seen_texts)$/, // readers that hold a whole file in memory
+];
+
+test("every module of the core has the name of its counterpart in Python", () => {
+  const modules = readdirSync(`${SOURCE}core`, { recursive: true, encoding: "utf-8" })
+    .filter((path) => path.endsWith(".ts"))
+    .map((path) => path.replace(/\.ts$/, ""));
+  expect(modules.length).toBeGreaterThan(40);
+  const alone = modules.filter((path) => !ONLY_HERE.some((one) => one.test(path)) && !existsSync(`${PYTHON}${path}.py`));
+  expect(alone).toEqual([]);
 });

@@ -1,6 +1,6 @@
 // The operator's messages, as crowdveil.wire.operator defines them on the server.
 
-import type { Algorithm, CampaignState, Enrolment, Period, Rule } from "../vocabulary";
+import type { Algorithm, CampaignState, Enrolment, Period, RoundState, Rule } from "../vocabulary";
 import type { AreaDescription } from "./shape";
 
 export interface CampaignPlan {
@@ -29,7 +29,7 @@ export interface CampaignPlan {
 
 export interface RoundView {
   number: number;
-  state: "opening" | "open" | "closed";
+  state: RoundState;
   policy_hash: string | null;
   size: number | null;
   deadline: number | null;

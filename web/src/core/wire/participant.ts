@@ -43,7 +43,7 @@ export interface Announcement {
 }
 
 export function readAnnouncement(data: Uint8Array): Announcement {
-  return MessageReader.read("CampaignInfo", data, (message) => {
+  return MessageReader.read("Announcement", data, (message) => {
     message.protocol();
     return {
       campaign: message.campaign(),
