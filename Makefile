@@ -9,6 +9,7 @@ DOCS_VENV := .docs-venv
 DOCS_READY := $(DOCS_VENV)/.ready-$(shell cat requirements-docs.lock 2>/dev/null | cksum | cut -d' ' -f1)
 WEB_READY := web/node_modules/.ready-$(shell cat web/package-lock.json 2>/dev/null | cksum | cut -d' ' -f1)
 PAGES := src/crowdveil/server/pages
+VECTORS := web/vectors/.ready
 WITH_NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 BENCH_VENV := .bench-venv
 BENCH_READY := $(BENCH_VENV)/.ready-$(shell cat requirements-bench.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
@@ -34,9 +35,9 @@ demo: web ## run a private campaign over a synthetic city, in demo/; STAY=1 keep
 	@echo "== demo: a campaign over a synthetic city, written to demo/"
 	@$(BIN)/crowdveil demo --out demo $(if $(STAY),--stay)
 
-# The pages are checked while mypy uses the other core.
+# Both cores are used: the longest checks start first.
 test: $(READY) browser ## check style and types, then run the tests, including those in browsers; screenshots in screens/
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint-python lint-pages test-pages web
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint-python test-pages lint-pages web
 	@echo "== test: pytest"
 	@$(BIN)/python -m pytest -m "not long"
 
@@ -54,9 +55,8 @@ pages: web browser ## run only the tests that use both pages in browsers; screen
 	@echo "== pages: the tests in browsers"
 	@$(BIN)/python -m pytest tests/browser
 
-test-pages: $(WEB_READY)
+test-pages: $(WEB_READY) $(VECTORS)
 	@echo "== test: vitest, and whether the browser's device agrees with the one in Python"
-	@$(BIN)/python -m tests.conformance.vectors --out web/vectors
 	@cd web && $(WITH_NODE) npm test --silent
 
 browser:
@@ -172,7 +172,7 @@ define need
 			echo "== setup: installing $(2)"; \
 			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2) >/dev/null; \
 		else \
-			echo "$(1) is missing: install the Debian packages $(2), or their equivalent" >&2; exit 1; \
+			echo "$(1) is missing; on Debian, as root: apt-get install $(2)" >&2; exit 1; \
 		fi; }
 endef
 
@@ -182,7 +182,7 @@ define make_venv
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "== setup: installing python3-venv"; \
-			apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv >/dev/null; \
 		else \
 			echo "this Python has no venv module: install the package python3-venv" >&2; exit 1; \
 		fi; }
@@ -210,6 +210,11 @@ $(SPARK_READY):
 $(WEB_READY): | $(READY)
 	@echo "== setup: web/node_modules, from package-lock.json"
 	@cd web && $(WITH_NODE) npm ci --loglevel=error --no-fund --no-audit >/dev/null && touch ../$@
+
+# What the device in Python computes, for the tests of the one in the browser.
+$(VECTORS): $(READY) $(shell find src/crowdveil tests -name '*.py')
+	@echo "== test: conformance vectors, into web/vectors"
+	@rm -f $@ && $(BIN)/python -m tests.conformance.vectors --out web/vectors && touch $@
 
 $(PAGES)/console.html: $(WEB_READY) $(shell find web/src web/public web/*.html web/*.ts web/*.js 2>/dev/null)
 	@echo "== web: building the pages"
