@@ -1,4 +1,4 @@
-# crowdveil: `make` alone lists what there is. Needs python3 (3.11 or later), its venv module, make and git.
+# crowdveil: `make` alone lists the targets. Needs python3 (3.11 or later), its venv module, make and git.
 
 PYTHON ?= python3
 TRACES ?= ../shared/data
@@ -9,71 +9,70 @@ DOCS_VENV := .docs-venv
 DOCS_READY := $(DOCS_VENV)/.ready-$(shell cat requirements-docs.lock 2>/dev/null | cksum | cut -d' ' -f1)
 WEB_READY := web/node_modules/.ready-$(shell cat web/package-lock.json 2>/dev/null | cksum | cut -d' ' -f1)
 PAGES := src/crowdveil/server/pages
+VECTORS := web/vectors/.ready
 WITH_NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 BENCH_VENV := .bench-venv
 BENCH_READY := $(BENCH_VENV)/.ready-$(shell cat requirements-bench.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 SPARK_VENV := .spark-venv
 SPARK_READY := $(SPARK_VENV)/.ready-$(shell cat requirements-spark.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
-# What is never imported need not be compiled, and what is compiled once need not be by every process of the tests.
+# Python compiles what is imported, once: compiling all that is installed would take longer than the first run of the tests.
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	--upgrade
+	$(if $(UPGRADE),--upgrade)
 
-.PHONY: help demo test long web pages browser faults spark java lint lint-python lint-pages study bench scale docs lock clean
+.PHONY: help setup demo test long web pages test-pages browser faults spark java lint lint-python lint-pages study bench \
+	scale wheel core docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: web ## run a private campaign over a synthetic city, in demo/; STAY=1 leaves its console up to look at
+setup: $(READY) web ## install everything that the other targets need: .venv, web/node_modules, the pages, the browsers (as root)
+	@$(MAKE) --no-print-directory browser || echo "== setup: everything else is ready"
+
+demo: web ## run a private campaign over a synthetic city, in demo/; STAY=1 keeps its server running afterwards
 	@echo "== demo: a campaign over a synthetic city, written to demo/"
 	@$(BIN)/crowdveil demo --out demo $(if $(STAY),--stay)
 
-test: lint web browser ## check style and types, then run the tests, those in a browser too; screenshots in screens/
-	@echo "== test: vitest, and conformance of the browser's device with this one"
-	@$(BIN)/python -m tests.conformance.vectors --out web/vectors
-	@cd web && $(WITH_NODE) npm test --silent
+# Both cores are used: the longest checks start first.
+test: $(READY) browser ## check style and types, then run the tests, including those in browsers; screenshots in screens/
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint-python test-pages lint-pages web
 	@echo "== test: pytest"
 	@$(BIN)/python -m pytest -m "not long"
 
-long: $(READY) ## the longer tests: kills, whole studies, real traces, chance; about three minutes
-	@echo "== long: pytest, what make test leaves out"
+long: $(READY) ## run the longer tests: kills, whole studies, real traces, statistics; about three minutes
+	@echo "== long: pytest, the tests that make test leaves out"
 	@$(BIN)/python -m pytest -m long --durations=12
 
 faults: $(READY) ## kill, starve and fuzz the server and its devices, on both databases; about 25 minutes
-	@echo "== faults: what is promised, where, trials and failures"
+	@echo "== faults: for each promise, how many trials and how many failures"
 	@$(BIN)/python -m tests.faults
 
 web: $(PAGES)/console.html ## build the pages into the package
 
-pages: web browser ## only drive both pages in a browser, end to end; screenshots in screens/
-	@echo "== pages: playwright and chromium"
+pages: web browser ## run only the tests that use both pages in browsers; screenshots in screens/
+	@echo "== pages: the tests in browsers"
 	@$(BIN)/python -m pytest tests/browser
 
-browser:
-	@command -v chromium >/dev/null || { \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-			echo "== setup: installing chromium"; \
-			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
-		else \
-			echo "the tests of the pages need a browser: install the package chromium" >&2; exit 1; \
-		fi; }
+test-pages: $(WEB_READY) $(VECTORS)
+	@echo "== test: vitest, and whether the browser's device agrees with the one in Python"
+	@cd web && $(WITH_NODE) npm test --silent
 
-spark: java $(SPARK_READY) ## DuckDB and Spark side by side: the same profiles, killed halfway, larger than memory
+browser:
+	$(call need,chromium,chromium)
+	$(call need,WebKitWebDriver,webkit2gtk-driver)
+	$(call need,xvfb-run,xvfb xauth)
+	$(call need,dbus-run-session,dbus)
+
+spark: java $(SPARK_READY) ## run DuckDB and Spark side by side: the same profiles, killed halfway, larger than memory
 	@echo "== spark: two engines, the same results"
 	@$(SPARK_VENV)/bin/python -m pytest -n 0 -s --disable-warnings -W default tests/spark
 
 java:
-	@command -v java >/dev/null || { \
-		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-			echo "== setup: installing Java 17"; \
-			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jre-headless >/dev/null; \
-		else \
-			echo "Spark needs Java 17 or later: install the package openjdk-17-jre-headless" >&2; exit 1; \
-		fi; }
+	$(call need,java,openjdk-17-jre-headless)
 
-lint: $(READY) ## check style and types, of Python and of the pages side by side
+lint: $(READY) ## check style and types of Python and of the pages
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=line lint-python lint-pages
 
 lint-python: $(READY)
@@ -88,7 +87,7 @@ lint-pages: $(WEB_READY)
 	@echo "== lint: the pages (tsc, svelte-check, eslint)"
 	@cd web && $(WITH_NODE) npm run --silent check
 
-study: $(READY) ## repeat the paper's experiments, quickly, on the traces in TRACES (../shared/data), in study/
+study: $(READY) ## repeat the paper's experiments in a short form, on the traces in TRACES (../shared/data), in study/
 	@echo "== study: tower-city, synthetic"
 	@$(BIN)/crowdveil study tower-city --quick --out study/tower-city
 	@for one in new-york:dataset_TSMC2014_NYC.txt.xz san-francisco:cabspotting_5min.csv.xz; do \
@@ -97,7 +96,7 @@ study: $(READY) ## repeat the paper's experiments, quickly, on the traces in TRA
 			echo "== study: $$name"; \
 			$(BIN)/crowdveil study $$name --quick --data "$$file" --out study/$$name || exit 1; \
 		else \
-			echo "== study: $$name left out: its traces are not at $$file (set TRACES=...)"; \
+			echo "== study: $$name is left out because there are no traces at $$file (set TRACES=...)"; \
 		fi; \
 	done
 
@@ -106,9 +105,17 @@ bench: $(BENCH_READY) ## measure speed and memory side by side with the peers; u
 	@echo "== bench: side by side with the peers"
 	@$(BENCH_VENV)/bin/python -m benchmarks
 
-scale: $(READY) ## a campaign over 0.1, 1 and 10 million synthetic users: seconds and memory; about half an hour
+scale: $(READY) ## run a campaign over 0.1, 1 and 10 million synthetic users: seconds and memory; about half an hour
 	@echo "== scale: more and more users, the same memory"
 	@$(BIN)/python -m benchmarks.scale
+
+wheel: web ## build the wheel, with the pages, and the source archive into dist/
+	@echo "== wheel: building into dist/"
+	@rm -rf dist && $(BIN)/python -m hatchling build
+
+core: wheel ## install the core alone into a new environment, run it, and print its size and how fast it starts
+	@echo "== core: the wheel and requirements-core.lock in a new environment"
+	@$(BIN)/python -m tests.packaging.core dist/*.whl
 
 docs: $(DOCS_READY) ## build the documentation site into site/
 	@echo "== docs: building site/"
@@ -132,15 +139,16 @@ print(*(one for one in dev if one.startswith(("hypothesis", "pytest"))), sep="\n
 endef
 export BUILD_REQUIREMENTS DOCS_REQUIREMENTS TEST_REQUIREMENTS
 
-lock: $(READY) ## pin every dependency again, with hashes
+lock: $(READY) ## pin dependencies that are not pinned yet, with hashes; UPGRADE=1 takes the newest version of each
 	@command -v uv >/dev/null || test -x $(BIN)/uv || $(BIN)/python $(PIP_INSTALL) uv
 	@set -e; export PATH="$$PATH:$(CURDIR)/$(BIN)"; \
 	$(BIN)/python -c "$$BUILD_REQUIREMENTS" > .build-requirements.in; \
 	trap 'rm -f .build-requirements.in' EXIT; \
 	uv $(COMPILE) --extra dev -o requirements.lock pyproject.toml .build-requirements.in; \
+	uv $(COMPILE) -c requirements.lock -o requirements-core.lock pyproject.toml; \
 	uv $(COMPILE) --extra bench -o requirements-bench.lock pyproject.toml .build-requirements.in; \
 	$(BIN)/python -c "$$TEST_REQUIREMENTS" >> .build-requirements.in; \
-	uv $(COMPILE) --extra spark -o requirements-spark.lock pyproject.toml .build-requirements.in; \
+	uv $(COMPILE) --extra spark --extra all -o requirements-spark.lock pyproject.toml .build-requirements.in; \
 	$(BIN)/python -c "$$DOCS_REQUIREMENTS" > .build-requirements.in; \
 	uv $(COMPILE) -o requirements-docs.lock .build-requirements.in; \
 	for peer in $(basename $(wildcard benchmarks/peers/*.in)); do \
@@ -157,13 +165,24 @@ clean: ## remove everything that can be made again
 
 # --- environments: made once, made again when their lock changes --------------------------------------------
 
+# $(call need,COMMAND,PACKAGES): install Debian packages if the command is missing.
+define need
+	@command -v $(1) >/dev/null || { \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "== setup: installing $(2)"; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2) >/dev/null; \
+		else \
+			echo "$(1) is missing; on Debian, as root: apt-get install $(2)" >&2; exit 1; \
+		fi; }
+endef
+
 define make_venv
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "crowdveil needs Python 3.11 or later; set PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "== setup: installing python3-venv"; \
-			apt-get update -qq && apt-get install -y -qq python3-venv >/dev/null; \
+			apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv >/dev/null; \
 		else \
 			echo "this Python has no venv module: install the package python3-venv" >&2; exit 1; \
 		fi; }
@@ -190,7 +209,12 @@ $(SPARK_READY):
 
 $(WEB_READY): | $(READY)
 	@echo "== setup: web/node_modules, from package-lock.json"
-	@cd web && $(WITH_NODE) npm ci --silent --no-fund --no-audit && touch ../$@
+	@cd web && $(WITH_NODE) npm ci --loglevel=error --no-fund --no-audit >/dev/null && touch ../$@
+
+# What the device in Python computes, for the tests of the one in the browser.
+$(VECTORS): $(READY) $(shell find src/crowdveil tests -name '*.py')
+	@echo "== test: conformance vectors, into web/vectors"
+	@rm -f $@ && $(BIN)/python -m tests.conformance.vectors --out web/vectors && touch $@
 
 $(PAGES)/console.html: $(WEB_READY) $(shell find web/src web/public web/*.html web/*.ts web/*.js 2>/dev/null)
 	@echo "== web: building the pages"
