@@ -22,14 +22,13 @@ def test_every_page_stands_in_the_navigation_once() -> None:
 
 
 def test_pages_lie_in_the_folder_of_their_group() -> None:
-    group = ""
+    groups = []
     for line in read(ROOT / "mkdocs.yml").partition("\nnav:")[2].splitlines():
-        headed = re.fullmatch(r"  - (\w+):", line)
         page = re.fullmatch(r"      - .*?: (\S+\.md)", line)
-        group = headed[1] if headed else group
+        groups += re.findall(r"^  - (\w+):$", line)
         if page and page[1] != "index.md":
-            assert page[1].startswith(f"{group.lower()}/")
-    assert re.findall(r"^  - (\w+):$", read(ROOT / "mkdocs.yml"), re.MULTILINE) == GROUPS
+            assert page[1].startswith(f"{groups[-1].lower()}/")
+    assert groups == GROUPS
 
 
 def test_the_readme_leads_to_every_page() -> None:
