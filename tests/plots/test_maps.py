@@ -20,7 +20,7 @@ NEW_YORK = (40.65, -74.03, 40.82, -73.90)
 
 
 def closed_form(area: Area, targets: list[int], epsilon: float = log(4), value: float = 0.263) -> Policy:
-    """p = F(max_t (1 - ε d)), F the CDF of the standard Laplace distribution (docs/mathematics.md)."""
+    """p = F(max_t (1 - ε d)), F the CDF of the standard Laplace distribution (docs/explanations/mathematics.md)."""
     score = (1 - epsilon * area.distances_km(targets)).max(axis=0)
     tail = np.exp(-np.abs(score)) / 2
     hit = np.rint(np.where(score < 0, tail, 1 - tail) * 2**53).astype(np.int64)

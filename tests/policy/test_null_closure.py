@@ -146,7 +146,7 @@ def test_protection_costs_what_the_page_about_privacy_says(
     ]
     assert [round(100 * policy.value / clear.value) for policy in found] == shares
     row = f"| {'half' if null_share else 'none'} | {len(cells)} | {' | '.join(f'{share} %' for share in shares)} |"
-    assert row in (Path(__file__).parents[2] / "docs" / "privacy.md").read_text(encoding="utf-8")
+    assert row in (Path(__file__).parents[2] / "docs" / "explanations" / "privacy.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("seed", range(6))

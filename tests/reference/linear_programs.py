@@ -79,7 +79,7 @@ def literal_lp(D: FloatArray, prior: FloatArray, targets: list[int], beta: float
 
 
 def reduced_program(D: FloatArray, prior: FloatArray, targets: list[int], beta: float, scale: float = 1.0) -> Program:
-    """The n-variable program, every row written so that no coefficient exceeds 1 (docs/mathematics.md)."""
+    """The n-variable program, every row written so that no coefficient exceeds 1 (docs/explanations/mathematics.md)."""
     n = len(prior)
     one, two = np.nonzero(~np.eye(n, dtype=bool))
     fall = np.exp(-D[one, two])

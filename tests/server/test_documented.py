@@ -12,16 +12,17 @@ from crowdveil.wire import PROBLEMS
 from tests.server.test_requests import ROLES
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-SERVICE = (DOCS / "service.md").read_text(encoding="utf-8")
+HTTP = (DOCS / "reference" / "http.md").read_text(encoding="utf-8")
+SERVICE = (DOCS / "operations" / "service.md").read_text(encoding="utf-8")
 
 
-def test_the_service_page_lists_every_route_and_no_other() -> None:
-    listed = re.findall(r"^\| `(GET|PUT|POST|DELETE) (/[^`]*)` \|", SERVICE, re.MULTILINE)
+def test_the_http_page_lists_every_route_and_no_other() -> None:
+    listed = re.findall(r"^\| `(GET|PUT|POST|DELETE) (/[^`]*)` \|", HTTP, re.MULTILINE)
     assert sorted(listed) == sorted(ROLES)
 
 
-def test_the_service_page_lists_every_problem_with_its_status_and_title() -> None:
-    table = SERVICE.partition("### Problems")[2].partition("## ")[0]
+def test_the_http_page_lists_every_problem_with_its_status_and_title() -> None:
+    table = HTTP.partition("### Problems")[2].partition("## ")[0]
     listed = re.findall(r"^\| `([a-z-]+)` \| (\d+) \| (.*) \|$", table, re.MULTILINE)
     assert listed == [(kind, str(entry.status), entry.title) for kind, entry in PROBLEMS.items()]
 
@@ -35,7 +36,7 @@ def test_the_service_page_lists_every_setting_with_its_default() -> None:
 
 
 def test_the_deployment_page_lists_every_metric() -> None:
-    page = (DOCS / "deployment.md").read_text(encoding="utf-8")
+    page = (DOCS / "operations" / "deployment.md").read_text(encoding="utf-8")
     listed = {name.removesuffix("_total") for name in re.findall(r"`(crowdveil_[a-z_]+)", page)}
     counted = {family.name for family in Metrics().registry.collect()}
     assert listed == counted | {"crowdveil_campaign_state", "crowdveil_round"}

@@ -1,8 +1,8 @@
 // The local plane: ground metres east and north of an origin.
 //
 // A point of the WGS84 ellipsoid is projected orthogonally onto the plane that touches it at the origin (see "The local
-// plane" in docs/file-formats.md). Distances in the plane never exceed those on the ground, so a policy that is private in
-// the plane is private on the ground.
+// plane" in docs/reference/file-formats.md). Distances in the plane never exceed those on the ground, so a policy that is
+// private in the plane is private on the ground.
 
 import { InputError } from "../errors";
 

@@ -4,7 +4,8 @@
 //
 // A completion refines the last symbol by a second row of weights; a row for NULL, where there is one, is what a phone
 // without a frequent place draws from, at a loss ε₀ = nullEpsilon from every cell. The hash is the SHA-256 of the canonical
-// form (docs/file-formats.md), which is built here anew from what was read, so nothing that was not understood is hashed.
+// form (docs/reference/file-formats.md), which is built here anew from what was read, so nothing that was not understood
+// is hashed.
 
 import type { Area } from "../area/area";
 import { canonicalJson, type JsonObject, type Plain } from "../codec";
