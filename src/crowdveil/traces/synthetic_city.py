@@ -94,7 +94,7 @@ def synthetic_visits(
         visits_per_week: Of the median user; check-ins have about 5, call logs several a day.
 
     >>> synthetic_visits(1, users=20, weeks=4)
-    Visits(443 of 20 users)
+    Visits(412 of 20 users)
     """
     generator = np.random.default_rng(seed)
     habits = Habits(weeks, latitude, longitude, radius_km, offset_s, visits_per_week)
