@@ -19,7 +19,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # type checkers see the names themselves; a module's __getattr__ would let any name pass
     from crowdveil.front_door import *  # noqa: F403
     from crowdveil.front_door import __all__ as __all__
 
@@ -43,28 +43,30 @@ class _Package(ModuleType):
 sys.modules[__name__].__class__ = _Package
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        from importlib.metadata import version
-
-        value: Any = version("crowdveil")
-    elif name.startswith("__") and name != "__all__":  # asked for by Python itself
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    elif name not in _FUNCTIONS_NAMED_LIKE_MODULES and _is_module(name):
-        value = import_module(f"{__name__}.{name}")
-    else:
-        # not `from crowdveil import front_door`, which would ask this function for it
-        value = getattr(import_module(f"{__name__}.front_door"), name, None)
-        if value is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
 def _is_module(name: str) -> bool:
     from importlib.util import find_spec
 
     return find_spec(f"{__name__}.{name}") is not None
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            value: Any = version("crowdveil")
+        elif name.startswith("__") and name != "__all__":  # asked for by Python itself
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        elif name not in _FUNCTIONS_NAMED_LIKE_MODULES and _is_module(name):
+            value = import_module(f"{__name__}.{name}")
+        else:
+            # not `from crowdveil import front_door`, which would ask this function for it
+            value = getattr(import_module(f"{__name__}.front_door"), name, None)
+            if value is None:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

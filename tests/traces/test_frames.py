@@ -173,7 +173,9 @@ NAIVE: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", NAIVE)
 def test_times_without_a_zone_need_a_word_about_it(kind: str) -> None:
-    with pytest.raises(InputError, match=r"time \(column 'time'\) = '2024-03-04 0[08]:00:00': has no time zone; say clock"):
+    with pytest.raises(
+        InputError, match=r"time \(column 'time'\) = '2024-03-04 0[08]:00:00': has no time zone; say clock"
+    ):
         Visits.from_frame(frame(time=NAIVE[kind]))
 
 
@@ -267,8 +269,9 @@ def test_a_column_or_option_that_makes_no_sense_is_refused(
 
 
 def test_what_is_no_frame_is_refused() -> None:
-    for value in ([1, 2], "visits.csv", {"user": []}, pd.Series([1])):
-        with pytest.raises(InputError, match="frame = '.*': should be a pandas or polars DataFrame"):
+    values: list[Any] = [[1, 2], "visits.csv", {"user": []}, pd.Series([1])]
+    for value in values:
+        with pytest.raises(InputError, match=r"frame = '.*': should be a pandas or polars DataFrame"):
             Visits.from_frame(value)
     twice = pd.DataFrame([[1, 2]], columns=["user", "user"])
     with pytest.raises(InputError, match="should have each column once"):
@@ -291,7 +294,7 @@ def test_an_unknown_backend_is_refused() -> None:
 
 
 def test_without_any_library_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("crowdveil.dataframes.find_spec", lambda name: None)
+    monkeypatch.setattr("crowdveil.dataframes.find_spec", lambda _: None)
     visits = synthetic_visits(1, users=2, weeks=1)
     with pytest.raises(InputError, match="pip install pandas"):
         visits.to_frame()

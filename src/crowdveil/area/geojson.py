@@ -19,6 +19,9 @@ from crowdveil.errors import InputError
 DECIMALS = 7
 """1e-7 degrees are about a centimetre."""
 
+EDGE_DEGREES = 1e-9
+"""A corner that is closer to the antimeridian than this lies on it, up to the rounding of degrees."""
+
 Ring: TypeAlias = list[list[float]]
 
 
@@ -62,15 +65,18 @@ def _geometry(area: Area, polygon: FloatArray) -> dict[str, Any]:
     latitude, longitude = area.plane.to_degrees(polygon[:, 0], polygon[:, 1])
     # longitudes are counted on beyond 180 degrees, so that a cell across the antimeridian is in one piece
     around = longitude[0] + (longitude - longitude[0] + 180) % 360 - 180
+    around = np.where(np.abs(np.abs(around) - 180) < EDGE_DEGREES, np.copysign(180.0, around), around)
     corners = np.column_stack([around, latitude])
-    east, west = around.max(), around.min()
-    if west >= -180 and east <= 180:
+    if np.abs(around).max() <= 180:
         return {"type": "Polygon", "coordinates": [_ring(corners)]}
-    edge = 180.0 if east > 180 else -180.0
-    left, right = _clip(corners, edge, keep_west=True), _clip(corners, edge, keep_west=False)
-    shift = np.array([360.0, 0.0])
-    halves = [left, right - shift] if edge > 0 else [left + shift, right]
-    return {"type": "MultiPolygon", "coordinates": [[_ring(half)] for half in halves if len(half) > 2]}
+    edge = 180.0 if around.max() > 180 else -180.0
+    west, east = _clip(corners, edge, keep_west=True), _clip(corners, edge, keep_west=False)
+    turn = np.array([360.0, 0.0])
+    halves = [west, east - turn] if edge > 0 else [west + turn, east]
+    rings = [_ring(half) for half in halves if np.ptp(half[:, 0]) > EDGE_DEGREES]
+    if len(rings) == 1:  # the cell only touches the antimeridian
+        return {"type": "Polygon", "coordinates": rings}
+    return {"type": "MultiPolygon", "coordinates": [[ring] for ring in rings]}
 
 
 def _ring(corners: FloatArray) -> Ring:
@@ -92,7 +98,7 @@ def _clip(corners: FloatArray, edge: float, *, keep_west: bool) -> FloatArray:
         if inside != next_inside:
             share = (edge - one[0]) / (other[0] - one[0])
             kept.append(np.array([edge, one[1] + share * (other[1] - one[1])]))
-    return np.array(kept).reshape(-1, 2)
+    return np.array(kept)
 
 
 # Attached here and not written in the class, because the regions of an area know all its kinds, which know the class.
