@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
-ANYONE = {"errors", "arrays", "codec", "formatting", "vocabulary"}
+ANYONE = {"errors", "arrays", "codec", "dataframes", "formatting", "vocabulary"}
 """What every room may import."""
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "formatting": set(),
     "arrays": {"errors"},
     "codec": {"arrays", "errors"},
+    "dataframes": {"arrays", "errors"},
     "area": set(),
     "traces": {"area"},
     "profile": {"area", "traces"},
@@ -34,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server": {"area", "campaign", "certify", "store", "wire"},
     "batch": {"area", "profile", "traces"},
     "simulate": {"area", "batch", "campaign", "certify", "draw", "policy", "prior", "profile", "traces"},
-    "plots": {"area", "policy", "simulate"},
+    "plots": {"area", "certify", "policy", "simulate"},
     "paper": {
         "area", "campaign", "certify", "draw", "plots", "policy", "prior", "profile", "simulate", "traces",
     },
@@ -70,7 +71,7 @@ HEAVY = {
     "httpx": {"client"},
     "ibis": {"batch"},
     "matplotlib": {"plots"},
-    "narwhals": {"traces", "simulate"},
+    "narwhals": {"dataframes"},
     "pandas": {"batch"},
     "prometheus_client": {"server"},
     "psycopg": set(),

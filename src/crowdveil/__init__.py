@@ -7,61 +7,67 @@
 >>> certificate = cv.certify(policy)
 >>> certificate.ok
 True
+
+Everything in `crowdveil.front_door` is available here; `dir(crowdveil)` lists it. It is loaded on first use, so that
+`import crowdveil.errors` or `crowdveil --help` do not wait for the solver.
 """
 
-from importlib.metadata import version as _version
+from __future__ import annotations
 
-from crowdveil.area import OUTSIDE, Area, Grid, Hexagons, Plane, Points, Towers
-from crowdveil.certify import Certificate, Witness, certify, certify_table, smallest_epsilon
-from crowdveil.draw import draw, draw_many
-from crowdveil.errors import CrowdveilError, FileFormatError, InputError, NotPrivateError
-from crowdveil.policy.baselines.exponential import exponential
-from crowdveil.policy.baselines.identity import identity
-from crowdveil.policy.baselines.laplace import planar_laplace, sample_planar_laplace
-from crowdveil.policy.policy import Completion, Policy
-from crowdveil.policy.quota import minimum_beta
-from crowdveil.policy.solver.closure import least_policy
-from crowdveil.policy.solver.completion import equal_columns
-from crowdveil.policy.solver.optimal import optimal_policy
-from crowdveil.policy.theory.bounds import lemma2_bound, lemma5_bound
-from crowdveil.policy.theory.closed_form import closed_form_for_quota, closed_form_hit
-from crowdveil.policy.theory.theorem1 import theorem1_hit, theorem1_threshold
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-__version__ = _version("crowdveil")
+if TYPE_CHECKING:  # type checkers see the names themselves; a module's __getattr__ would let any name pass
+    from crowdveil.front_door import *  # noqa: F403
+    from crowdveil.front_door import __all__ as __all__
 
-__all__ = [
-    "OUTSIDE",
-    "Area",
-    "Certificate",
-    "Completion",
-    "CrowdveilError",
-    "FileFormatError",
-    "Grid",
-    "Hexagons",
-    "InputError",
-    "NotPrivateError",
-    "Plane",
-    "Points",
-    "Policy",
-    "Towers",
-    "Witness",
-    "certify",
-    "certify_table",
-    "closed_form_for_quota",
-    "closed_form_hit",
-    "draw",
-    "draw_many",
-    "equal_columns",
-    "exponential",
-    "identity",
-    "least_policy",
-    "lemma2_bound",
-    "lemma5_bound",
-    "minimum_beta",
-    "optimal_policy",
-    "planar_laplace",
-    "sample_planar_laplace",
-    "smallest_epsilon",
-    "theorem1_hit",
-    "theorem1_threshold",
-]
+    __version__: str
+
+_FUNCTIONS_NAMED_LIKE_MODULES = frozenset({"certify", "draw"})
+
+
+class _Package(ModuleType):
+    """Keep `crowdveil.certify` and `crowdveil.draw` functions.
+
+    Python sets every imported submodule as an attribute of its package. For a submodule that has the name of a public
+    function, that would replace the function by the module, depending on what happened to be imported before.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _FUNCTIONS_NAMED_LIKE_MODULES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def _is_module(name: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(f"{__name__}.{name}") is not None
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            value: Any = version("crowdveil")
+        elif name.startswith("__") and name != "__all__":  # asked for by Python itself
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        elif name not in _FUNCTIONS_NAMED_LIKE_MODULES and _is_module(name):
+            value = import_module(f"{__name__}.{name}")
+        else:
+            # not `from crowdveil import front_door`, which would ask this function for it
+            value = getattr(import_module(f"{__name__}.front_door"), name, None)
+            if value is None:
+                raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *import_module(f"{__name__}.front_door").__all__, "__version__"})

@@ -31,7 +31,7 @@ from crowdveil.campaign import (
 from crowdveil.campaign.selection import Reports
 from crowdveil.campaign.state import MAX_BETA
 from crowdveil.prior import NULL_START, Round, count_symbols, pooled_estimate, round_update, target_chances
-from crowdveil.simulate.simulation import play
+from crowdveil.simulate.simulation import run_rounds
 from crowdveil.vocabulary import NULL, Algorithm
 from tests.reference.algorithm2 import algorithm2
 from tests.town import live, people_around, square_town
@@ -459,7 +459,7 @@ def test_a_protected_campaign_counts_no_null_and_selects_as_many_as_wanted(
     generator = np.random.default_rng(3)
     places = live(people_around(TOWN, 2), 240, generator)
     places[generator.random(240) < 0.5] = NULL
-    state, reports, _ = play(plan, np.arange(240), places, generator)
+    state, reports, _ = run_rounds(plan, np.arange(240), places, generator)
     assert [one.nulls for one in state.closed] == [0, 0, 0]
     assert len(reports) == 240
     for policy in state.policies:

@@ -224,7 +224,7 @@ def test_a_training_that_can_choose_no_half_life_says_so(simulate: Simulate) -> 
         (("--seeds", "0"), ("seeds = 0", "from 1")),
         (("--confidence", "1"), ("confidence = 1.0", "between 0 and 1")),
         (("--delta", "1"), ("delta = 1.0", "below 1")),
-        (("--period", "day", "--delta", "0.99999"), ("delta = 0.99999", "the highest probability there is, is 0.")),
+        (("--period", "day", "--delta", "0.99999"), ("delta = 0.99999", "the highest probability is 0.")),
         (("--epsilon-per-km", "0"), ("epsilon_per_km = 0.0", "above 0")),
         (("--epsilon-per-km", "much"), ("epsilon_per_km = 'much'", "ln4")),
         (("--targets", "3", "--densest", "2"), ("densest = '2'", "targets are named already")),

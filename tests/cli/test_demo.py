@@ -25,7 +25,7 @@ from crowdveil.client import HttpTransport, Operator
 from crowdveil.errors import ServerUnreachable
 from crowdveil.policy.policy import Policy
 from crowdveil.server.pages import FOLDER
-from crowdveil.simulate.compare import ComparisonSettings, compare
+from crowdveil.simulate.comparison import ComparisonSettings, compare_methods
 from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM
 from crowdveil.wire import AuditRecord
 
@@ -169,7 +169,7 @@ def test_the_demo_prints_the_records_it_writes(shown: tuple[Path, str]) -> None:
 def test_no_obfuscation_covers_most_and_random_users_least() -> None:
     """Measured: 77 % without obfuscation, 58 % crowdveil, 52 % Laplace, 28 % random; half of each distance is asked."""
     dataset = demo_dataset(5)
-    found = compare(
+    found = compare_methods(
         dataset, ComparisonSettings((int(dataset.densest[0]),), DEFAULT_EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
     )
     coverage = {record.method: record.value for record in found.records}

@@ -19,8 +19,8 @@ import crowdveil as cv
 from crowdveil.arrays import IntArray
 from crowdveil.campaign import Plan, select
 from crowdveil.prior import target_chances
-from crowdveil.simulate.compare import ComparisonSettings, compare
-from crowdveil.simulate.simulation import play
+from crowdveil.simulate.comparison import ComparisonSettings, compare_methods
+from crowdveil.simulate.simulation import run_rounds
 from crowdveil.vocabulary import Algorithm
 from tests.simulate.small import small_dataset
 from tests.town import live, people_around, square_town
@@ -99,7 +99,7 @@ def describe_campaign(algorithm: Algorithm, null_epsilon: float | None) -> dict[
     places: IntArray = live(people_around(town, 2), 600, generator)
     places[generator.random(600) < 0.2] = -1
     plan = Plan(town, (8, 21), LN4, 600, 30, 4, algorithm=algorithm, seed=7, null_epsilon=null_epsilon)
-    state, reports, _ = play(plan, np.arange(600), places, generator)
+    state, reports, _ = run_rounds(plan, np.arange(600), places, generator)
     chosen = select(state, reports)
     return {
         "people": chosen.participants.tolist(),
@@ -114,7 +114,7 @@ def describe_campaign(algorithm: Algorithm, null_epsilon: float | None) -> dict[
 
 def golden() -> dict[str, Any]:
     dataset = small_dataset()
-    compared = compare(dataset, ComparisonSettings((int(dataset.densest[0]),), LN4, seeds=2))
+    compared = compare_methods(dataset, ComparisonSettings((int(dataset.densest[0]),), LN4, seeds=2))
     rng = np.random.default_rng(9)
     return {
         "areas": {

@@ -17,8 +17,10 @@ from matplotlib.figure import Figure
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.errors import InputError
-from crowdveil.plots.charts import METHODS, draw, epsilon_name, map_of_cells, save, series_name, written
+from crowdveil.plots.charts import draw, map_of_cells
 from crowdveil.plots.figure_spec import FigureSpec
+from crowdveil.plots.labels import epsilon_name, series_name, written
+from crowdveil.plots.style import METHODS, save
 from crowdveil.simulate.records import Record
 from tests.plots.made_up import bars, curves, dots, lines, record, spec
 

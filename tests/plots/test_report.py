@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from crowdveil.errors import InputError
-from crowdveil.plots.charts import Picture, draw, save
+from crowdveil.plots.charts import draw
 from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, report_html, write_report
+from crowdveil.plots.style import Picture, save
 from tests.plots.made_up import bars, curves, dots, lines, record, spec
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}

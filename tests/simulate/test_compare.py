@@ -13,8 +13,9 @@ from crowdveil.area import Grid
 from crowdveil.errors import InputError
 from crowdveil.plots.comparison_report import claims
 from crowdveil.prior import divergence
-from crowdveil.simulate.compare import CAMPAIGNS, Comparison, ComparisonSettings, compare, facts, rows, warnings
-from crowdveil.simulate.own import cut_periods, dataset_from_visits
+from crowdveil.simulate.comparison import CAMPAIGNS, Comparison, ComparisonSettings, compare_methods
+from crowdveil.simulate.dataset import Dataset, split_periods
+from crowdveil.simulate.describe import describe_comparison, find_warnings, table_rows
 from crowdveil.simulate.records import write_records
 from crowdveil.simulate.simulation import Method, simulate
 from crowdveil.traces import Visits, synthetic_visits
@@ -28,7 +29,7 @@ SETTINGS = ComparisonSettings(
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    return compare(DATASET, SETTINGS)
+    return compare_methods(DATASET, SETTINGS)
 
 
 def test_every_method_has_one_record_in_the_order_asked_for(found: Comparison) -> None:
@@ -40,12 +41,14 @@ def test_every_method_has_one_record_in_the_order_asked_for(found: Comparison) -
 
 
 def test_the_same_question_has_the_same_answer(found: Comparison) -> None:
-    assert write_records(compare(DATASET, SETTINGS).records) == write_records(found.records)
+    assert write_records(compare_methods(DATASET, SETTINGS).records) == write_records(found.records)
 
 
 def test_progress_is_told_from_the_first_to_the_last(found: Comparison) -> None:
     told: list[tuple[int, int]] = []
-    compare(DATASET, replace(SETTINGS, methods=("none", "random")), lambda done, total: told.append((done, total)))
+    compare_methods(
+        DATASET, replace(SETTINGS, methods=("none", "random")), lambda done, total: told.append((done, total))
+    )
     assert told == [(done, 6) for done in range(1, 7)]
 
 
@@ -55,7 +58,7 @@ def test_private_methods_are_certified_below_epsilon_and_naming_the_place_is_not
     assert private["random"] == 0
     assert 0 < private["laplace"] <= log(4)
     assert 0 < private["crowdveil"] <= log(4)
-    assert rows(found.records)[0][-1] == "no"
+    assert table_rows(found.records)[0][-1] == "no"
 
 
 @pytest.mark.parametrize("method", CAMPAIGNS)
@@ -74,15 +77,15 @@ def test_the_campaign_on_the_maps_is_the_first_seeds(found: Comparison) -> None:
     outcome = simulate(SETTINGS.crowd(DATASET, 0), "crowdveil", 0)
     assert outcome.campaign is not None
     assert found.campaign.policies == outcome.campaign[0].policies
-    assert compare(DATASET, replace(SETTINGS, methods=("none",))).campaign is None
+    assert compare_methods(DATASET, replace(SETTINGS, methods=("none",))).campaign is None
 
 
 def test_differences_are_paired_by_seed(found: Comparison) -> None:
-    mean, low, high = found.ahead("none", "random")
+    mean, low, high = found.difference("none", "random")
     values = {record.method: record.value for record in found.records}
     assert mean == pytest.approx(values["none"] - values["random"])
     assert low <= mean <= high
-    assert found.ahead("none", "none") == (0, 0, 0)
+    assert found.difference("none", "none") == (0, 0, 0)
 
 
 def test_a_claim_holds_only_where_the_interval_of_the_difference_leaves_zero_out(found: Comparison) -> None:
@@ -97,17 +100,17 @@ def test_a_claim_holds_only_where_the_interval_of_the_difference_leaves_zero_out
 
 
 def test_the_facts_count_users_periods_and_policies(found: Comparison) -> None:
-    told = facts(found)
+    told = describe_comparison(found)
     assert told["frequent place"].startswith(f"{SETTINGS.reporters(DATASET)} of 150 users")
     assert told["periods"] == "12 weeks from 2024-01-01: 10 to learn from, 2 to test on"
     assert told["certified"].startswith(f"{3 * (6 + 1)} policies")
-    assert warnings(DATASET, SETTINGS) == []
+    assert find_warnings(DATASET, SETTINGS) == []
 
 
 def test_delta_above_every_probability_names_the_highest_one() -> None:
     highest = float(DATASET.profiles["poisson"].probability.max())
-    with pytest.raises(InputError, match=f"the highest probability there is, is {highest:.4g}: go below it"):
-        compare(DATASET, replace(SETTINGS, profile="poisson", delta=highest))
+    with pytest.raises(InputError, match=f"the highest probability is {highest:.4g}; use a smaller δ"):
+        compare_methods(DATASET, replace(SETTINGS, profile="poisson", delta=highest))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +131,7 @@ def test_delta_above_every_probability_names_the_highest_one() -> None:
 )
 def test_a_question_without_an_answer_is_refused(changed: dict[str, object], field: str) -> None:
     with pytest.raises(InputError) as error:
-        compare(DATASET, replace(SETTINGS, **changed))  # type: ignore[arg-type]
+        compare_methods(DATASET, replace(SETTINGS, **changed))  # type: ignore[arg-type]
     assert error.value.field == field
 
 
@@ -163,19 +166,21 @@ def test_a_visit_far_away_does_not_stretch_the_grid() -> None:
 
 def test_only_full_weeks_count_and_the_last_tenth_tests() -> None:
     visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=21)
-    periods, split = cut_periods(visits)
+    periods, split = split_periods(visits)
     assert (periods.start, len(periods)) == (date(2024, 1, 1), 21)
     assert (len(split.train), len(split.test)) == (19, 2)
-    later, _ = cut_periods(visits, start=date(2024, 1, 3))
+    later, _ = split_periods(visits, start=date(2024, 1, 3))
     assert len(later) == 20
-    weekdays, _ = cut_periods(visits.where(visits.local_s >= 1_704_067_200 + 5 * 86_400), days=1, weekdays_only=True)
+    weekdays, _ = split_periods(
+        visits.where(visits.local_s >= 1_704_067_200 + 5 * 86_400), period="day", weekdays_only=True
+    )
     assert weekdays.start == date(2024, 1, 8)
 
 
 def test_periods_beyond_the_test_are_left_out() -> None:
     visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=8)
-    periods, split = cut_periods(visits, train=3, test=2)
-    dataset = dataset_from_visits("mine", "Mine", visits, Grid.around(visits), periods, split)
+    periods, split = split_periods(visits, train=3, test=2)
+    dataset = Dataset.from_visits(visits, Grid.around(visits), periods, split, name="mine")
     assert len(dataset.counts.periods) == 5
     assert dataset.counts.left_out["outside of the periods"] > 0
     assert dataset.visits_read == len(visits)

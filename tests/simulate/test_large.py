@@ -27,7 +27,7 @@ from crowdveil.draw import draw_by_words, draw_many
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.prior import count_symbols, divergence
 from crowdveil.profile import Periods, count_visits
-from crowdveil.simulate.large import LARGE_METHODS, TURN_FROM, LargeCampaignSettings, LargeCrowd, mixed, simulate_large
+from crowdveil.simulate.large import LARGE_METHODS, TURN_FROM, LargeCrowd, mixed, simulate_large
 from crowdveil.simulate.people import SCHEMA, SyntheticPopulation, people_of, write_people
 from crowdveil.traces import Habits, SyntheticCity
 from crowdveil.vocabulary import NULL
@@ -59,8 +59,10 @@ def crowd(
 ) -> LargeCrowd:
     path = tmp_path_factory.mktemp("people") / "people.parquet"
     pq.write_table(rows, path)
-    terms = LargeCampaignSettings(epsilon_per_km=np.log(4), rounds=3, seed=SEED)
-    return LargeCrowd(engine, engine.read_parquet([str(path)]), population.area, population.targets, 2, terms)
+    people = engine.read_parquet([str(path)])
+    return LargeCrowd(
+        engine, people, population.area, population.targets, 2, epsilon_per_km=np.log(4), rounds=3, seed=SEED
+    )
 
 
 def test_a_block_is_the_same_alone_and_among_others(population: SyntheticPopulation) -> None:

@@ -12,7 +12,7 @@ from crowdveil.arrays import IntArray
 from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.paper.uploads import several_places, simulate_uploads
 from crowdveil.simulate import simulation
-from crowdveil.simulate.simulation import METHODS, Crowd, Method, covered, simulate
+from crowdveil.simulate.simulation import METHODS, Crowd, Method, coverage_of, simulate
 from crowdveil.vocabulary import NULL
 from tests.simulate.small import small_dataset
 
@@ -81,8 +81,8 @@ def test_ours_finds_far_more_people_at_the_target_than_chance() -> None:
 
 
 def test_coverage_is_the_mean_share_of_test_periods_at_a_target() -> None:
-    assert covered(np.array([0, 2]), np.array([0.5, 1.0, 0.0])) == 0.25
-    assert covered(np.array([], dtype=np.int64), np.array([0.5])) == 0.0
+    assert coverage_of(np.array([0, 2]), np.array([0.5, 1.0, 0.0])) == 0.25
+    assert coverage_of(np.array([], dtype=np.int64), np.array([0.5])) == 0.0
 
 
 def test_nobody_to_report_is_said_so() -> None:

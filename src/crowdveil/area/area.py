@@ -7,11 +7,11 @@ below 2^53, so every language that has IEEE doubles derives the very same distan
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy
@@ -47,6 +47,11 @@ class Area:
     fields: ClassVar[tuple[str, ...]] = ()
     """What a description of this kind may hold."""
     kinds: ClassVar[dict[str, type[Area]]] = {}
+
+    if TYPE_CHECKING:  # attached by `geojson`, which needs every kind of area
+
+        def to_geojson(self, properties: Mapping[str, Sequence[Any]] | None = None) -> dict[str, Any]:
+            """Give the cells as a GeoJSON FeatureCollection; see `geojson.area_to_geojson`."""
 
     def __init_subclass__(cls) -> None:
         Area.kinds[cls.kind] = cls

@@ -14,20 +14,20 @@ from typing import Annotated, Any, TypeVar
 import typer
 
 from crowdveil.area import Grid
-from crowdveil.area.extent import box_of
 from crowdveil.cli.console import note, progress_bar, show, show_json, show_rows, warn, working
 from crowdveil.cli.files import load_area, open_folder
 from crowdveil.cli.history import source
 from crowdveil.cli.options import read_epsilon, read_real, read_targets, read_whole
 from crowdveil.cli.shared import taking
-from crowdveil.cli.traces import TraceSource, check_overlap, facts_of_traces, read_traces
+from crowdveil.cli.traces import TraceSource, read_traces
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import check_targets
-from crowdveil.simulate.compare import HEADER, Comparison, ComparisonSettings, compare, facts, rows, warnings
-from crowdveil.simulate.dataset import Dataset
-from crowdveil.simulate.own import cut_periods, dataset_from_visits
+from crowdveil.simulate.comparison import Comparison, ComparisonSettings, compare_methods
+from crowdveil.simulate.dataset import Dataset, split_periods
+from crowdveil.simulate.describe import TABLE_HEADER, describe_comparison, find_warnings, table_rows
 from crowdveil.simulate.simulation import METHODS, check_methods
 from crowdveil.traces import Visits
+from crowdveil.traces.summary import check_overlap
 
 EXAMPLES = """\b
 Examples:
@@ -156,9 +156,9 @@ def run(
     if out is not None:
         open_folder(out)
     visits = read_traces(traces)
-    periods, split = cut_periods(
+    periods, split = split_periods(
         visits,
-        days=7 if period is Period.week else 1,
+        period=period.value,
         weekdays_only=weekdays_only,
         start=first,
         train=learning,
@@ -166,34 +166,33 @@ def run(
     )
     with working("counting and profiling"):
         cells = Grid.around(visits, cell_km=side_km) if named is None else named
-        outside = check_overlap(visits, cells)
-        dataset = dataset_from_visits(traces.name, traces.title, visits, cells, periods, split, asked.delta)
+        check_overlap(visits, cells)
+        dataset = Dataset.from_visits(
+            visits, cells, periods, split, delta=asked.delta, name=traces.name, title=traces.title
+        )
         settings = replace(asked, targets=_targets(dataset, targets, busiest))
         settings.check(dataset)
-    if 2 * outside > len(visits):
-        warn(f"{outside:,} of {len(visits):,} visits lie outside of the area.")
-    for text in warnings(dataset, settings):
+    for text in find_warnings(dataset, settings):
         warn(text)
     with progress_bar("simulating") as report:
-        found = compare(dataset, settings, report)
-    told = facts_of_traces(traces, visits) | {"where": str(box_of(cells))} | facts(found)
-    written = [] if out is None else write_files(out, found, told)
+        found = compare_methods(dataset, settings, report)
+    written = [] if out is None else write_files(out, found)
     if json:
         show_json(_summary(found, visits))
     else:
-        show("Traces and crowd", told)
-        show_rows("Comparison", HEADER, rows(found.records))
+        show("Traces and crowd", describe_comparison(found))
+        show_rows("Comparison", TABLE_HEADER, table_rows(found.records))
     if out is not None:
         note(f"Written to {out}: {', '.join(written)}.")
     note(f"Done in {perf_counter() - started:.1f} s.")
 
 
-def write_files(out: Path, found: Comparison, told: dict[str, str]) -> list[str]:
+def write_files(out: Path, found: Comparison) -> list[str]:
     """Write results, pictures and the report, with the command that makes them again."""
     with working("drawing"):
         from crowdveil.plots.comparison_report import write_comparison  # matplotlib takes a second to load
 
-        return write_comparison(out, found, told, shlex.join(["crowdveil", *sys.argv[1:]]))
+        return write_comparison(out, found, shlex.join(["crowdveil", *sys.argv[1:]]))
 
 
 def read_methods(text: str | None, known: tuple[Named, ...]) -> tuple[Named, ...]:

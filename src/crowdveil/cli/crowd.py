@@ -21,17 +21,17 @@ from crowdveil.cli.files import open_folder
 from crowdveil.cli.history import source
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.shared import taking
-from crowdveil.cli.traces import CITY_WEEKS, TraceSource, check_overlap, read_traces
+from crowdveil.cli.traces import CITY_WEEKS, TraceSource, read_traces
 from crowdveil.client import DeviceSettings, HttpTransport, PrivacyLimits, RetryPolicy
 from crowdveil.client.fleet import Fleet, FleetTotals, run_fleet, scratch_ledgers
 from crowdveil.client.participant_client import ParticipantClient
 from crowdveil.codec import read_text
 from crowdveil.errors import CampaignRefused, InputError
-from crowdveil.simulate.own import cut_periods, dataset_from_visits
+from crowdveil.simulate.dataset import Dataset, split_periods
 from crowdveil.traces import Visits, synthetic_visits
+from crowdveil.traces.summary import check_overlap
 from crowdveil.wire import Announcement
 
-DAYS = {"week": 7, "day": 1}
 DEVICES = 1000
 NOBODY = 1
 """Exit code when no device got through."""
@@ -146,8 +146,8 @@ def _profiles_of(visits: Visits, area: Area, info: Announcement) -> list[Mapping
     outside = check_overlap(visits, area)
     if 2 * outside > len(visits):
         warn(f"{outside:,} of {len(visits):,} visits lie outside of the campaign's area.")
-    periods, split = cut_periods(visits, days=DAYS[info.period])
-    dataset = dataset_from_visits(info.campaign, info.name, visits, area, periods, split, info.delta)
+    periods, split = split_periods(visits, period=info.period)
+    dataset = Dataset.from_visits(visits, area, periods, split, delta=info.delta)
     profile = dataset.profiles["recency"]
     return [profile.of(user) for user in range(profile.users)]
 

@@ -23,10 +23,10 @@ from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.formatting import in_plain_words
 from crowdveil.prior import Round
 from crowdveil.server.local import local_server
-from crowdveil.simulate.compare import HEADER, Comparison, ComparisonSettings, compare, facts, name_targets, rows
-from crowdveil.simulate.dataset import Dataset
-from crowdveil.simulate.own import cut_periods, dataset_from_visits
-from crowdveil.simulate.simulation import Method, covered
+from crowdveil.simulate.comparison import Comparison, ComparisonSettings, compare_methods, name_targets
+from crowdveil.simulate.dataset import Dataset, split_periods
+from crowdveil.simulate.describe import TABLE_HEADER, table_rows
+from crowdveil.simulate.simulation import Method, coverage_of
 from crowdveil.traces import synthetic_visits
 from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM
 
@@ -67,12 +67,12 @@ def run(
     outcome = run_campaign(dataset, settings, out, order, _step)
     _tell_campaign(dataset, settings, outcome, out)
     with progress_bar("comparing") as report:
-        found = compare(dataset, settings, report)
+        found = compare_methods(dataset, settings, report)
     _step(
         f"Compared with other methods, simulated {SEEDS} times with other dice. Coverage: the share of the "
         f"{len(dataset.split.test)} test weeks in which who was chosen came to the target."
     )
-    show_rows("Coverage and privacy", HEADER, rows(found.records))
+    show_rows("Coverage and privacy", TABLE_HEADER, table_rows(found.records))
     _write(out, found, outcome)
     typer.echo(f"Done in {perf_counter() - started:.1f} s.")
     if stay:
@@ -94,8 +94,9 @@ def demo_dataset(seed: int) -> Dataset:
     """The synthetic city, cut and profiled."""
     with working("making a synthetic city"):
         visits = synthetic_visits(np.random.default_rng(seed), users=CITY_USERS, weeks=CITY_WEEKS)
-        periods, split = cut_periods(visits)
-        return dataset_from_visits("synthetic-city", "A synthetic city", visits, Grid.around(visits), periods, split)
+        periods, split = split_periods(visits)
+        name, title = "synthetic-city", "A synthetic city"
+        return Dataset.from_visits(visits, Grid.around(visits), periods, split, name=name, title=title)
 
 
 def _step(text: str) -> None:
@@ -136,7 +137,7 @@ def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, outcome: Demo
     _step(
         f"Chosen: {len(chosen.participants)} people, {chosen.hits} of whom said hit. {at_target} have the target as "
         f"their place; {sum(chosen.chances):.1f} were expected by what the reports told. They came to it in "
-        f"{covered(outcome.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
+        f"{coverage_of(outcome.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
     )
     failed = [finding.said for finding in outcome.verdict.findings if finding.grade == "failure"]
     if failed:
@@ -154,7 +155,7 @@ def _write(out: Path, found: Comparison, outcome: DemoCampaign) -> None:
     write_whole(out / "prior.csv", lambda path: path.write_text(_prior_csv(outcome.prior), encoding="utf-8"))
     sizes = {name: write_whole(out / name, policy.save) for name in ("policy.json", "policy.cvp")}
     draw_picture(policy, out / "policy.png")
-    written = write_files(out, found, facts(found))
+    written = write_files(out, found)
     told = ", ".join(f"{name} ({in_bytes(size)})" for name, size in sizes.items())
     _step(
         f"Written to {out}: the last round's policy, {told} and policy.png; what was learnt of where people are, "

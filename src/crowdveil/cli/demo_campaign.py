@@ -21,7 +21,7 @@ from crowdveil.client.fleet import Fleet, FleetTotals, run_fleet, scratch_ledger
 from crowdveil.client.participant_client import ParticipantClient
 from crowdveil.policy.policy import Policy
 from crowdveil.server.local import LocalServer, local_server
-from crowdveil.simulate.compare import ComparisonSettings
+from crowdveil.simulate.comparison import ComparisonSettings
 from crowdveil.simulate.dataset import Dataset
 from crowdveil.wire import PROTOCOL, AuditRecord, CampaignPlan, CampaignView
 

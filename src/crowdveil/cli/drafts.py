@@ -101,7 +101,8 @@ def preview(
 
 def _draw(new: CampaignPlan, found: Preview, path: Path) -> None:
     with working("drawing the picture"), tempfile.TemporaryDirectory() as folder:
-        from crowdveil.plots.charts import map_of_cells, save  # matplotlib takes a second to load
+        from crowdveil.plots.charts import map_of_cells  # matplotlib takes a second to load
+        from crowdveil.plots.style import save
 
         title = "Chance of being selected, by cell, in the first round"
         chances = np.array(found.hit_probability)

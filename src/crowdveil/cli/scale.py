@@ -24,6 +24,7 @@ from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets
 from crowdveil.cli.profile import check_memory, named_folder, require_batch
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.policy.policy import check_targets
+from crowdveil.vocabulary import DEFAULT_CONFIDENCE
 
 if TYPE_CHECKING:
     from crowdveil.batch import Engine
@@ -99,7 +100,8 @@ def run(
     started = perf_counter()
     require_batch("scale")
     from crowdveil.batch import open_engine
-    from crowdveil.simulate.large import LARGE_METHODS, LargeCampaignSettings, LargeCrowd, simulate_large
+    from crowdveil.simulate.large import LARGE_METHODS, LargeCrowd, simulate_large
+    from crowdveil.simulate.simulation import check_terms
 
     if users is None and profiled is None:
         raise missing("users", "name either a number of synthetic --users, or what was --profiled")
@@ -112,12 +114,16 @@ def run(
     if targets is not None:
         refuse({"densest": densest}, "has no meaning beside --targets")
     names = read_methods(methods, LARGE_METHODS)
-    terms = LargeCampaignSettings(
-        epsilon_per_km=read_epsilon(epsilon_per_km),
-        share=read_real("share", share),
-        rounds=read_whole("rounds", rounds),
-        seed=read_whole("seed", seed),
-    )
+    terms: dict[str, Any] = {
+        "epsilon_per_km": read_epsilon(epsilon_per_km),
+        "share_wanted": read_real("share", share),
+        "rounds": read_whole("rounds", rounds),
+        "confidence": DEFAULT_CONFIDENCE,
+    }
+    check_terms(*terms.values())
+    terms["seed"] = read_whole("seed", seed)
+    if terms["seed"] < 0:
+        raise InputError("seed", terms["seed"], "should not be negative")
     busiest = read_whole("densest", "1" if densest is None else densest)
     check_memory(memory)
     open_folder(out)
@@ -133,12 +139,12 @@ def run(
                 test=read_whole("test", "2" if test is None else test),
                 delta=read_real("delta", "0.7" if delta is None else delta),
                 densest=busiest,
-                seed=terms.seed,
+                seed=terms["seed"],
             )
         else:
-            people = _profiled(opened, profiled or Path(), area, targets, busiest, terms.seed, out)
+            people = _profiled(opened, profiled or Path(), area, targets, busiest, terms["seed"], out)
         table = opened.read_parquet([str(path) for path in people.pop("files")])
-        crowd = LargeCrowd(opened, table, **people, terms=terms)
+        crowd = LargeCrowd(opened, table, **people, **terms)
         with _nobody_told(users, profiled):
             found = _simulate(crowd, names, simulate_large)
     finally:
@@ -148,7 +154,7 @@ def run(
         "cells": len(crowd.area),
         "targets": list(crowd.targets),
         "test_periods": crowd.test_periods,
-        **asdict(terms),
+        **terms,
         "engine": opened.name,
         "methods": [asdict(one) for one in found],
     }

@@ -14,7 +14,7 @@ import numpy as np
 
 from crowdveil.paper.cities import CitySource, open_city
 from crowdveil.paper.uploads import simulate_uploads
-from crowdveil.simulate.simulation import PLACES_STREAM, Crowd, Method, covered, simulate
+from crowdveil.simulate.simulation import PLACES_STREAM, Crowd, Method, coverage_of, simulate
 from crowdveil.vocabulary import Rule
 
 
@@ -108,7 +108,7 @@ def run_case(source: CitySource, case: Case) -> Result:
                 rounds=case.rounds,
                 uploads=case.uploads,
             )
-        coverage.append(covered(outcome.selected, share))
+        coverage.append(coverage_of(outcome.selected, share))
         selected.append(len(outcome.selected) / outcome.wanted)
         divergence.extend(outcome.divergence[-1:])
         reports, policies = outcome.reports, policies + outcome.policies

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import exp, isclose, log
 
-from crowdveil.plots.charts import METHODS
 from crowdveil.plots.report import StudyClaim, Verdict
+from crowdveil.plots.style import METHODS
 from crowdveil.simulate.records import Record
 
 REFERENCE = {"none": 0.32, "algorithm-1": 0.215, "laplace": 0.17}

@@ -15,9 +15,10 @@ from crowdveil.paper.cities import OFFSETS_M, CitySource, offsets, open_city
 from crowdveil.paper.claims import claims_of
 from crowdveil.paper.figures import FULL, OF_STUDY, QUICK, FigureSpec, Measured, Simulated
 from crowdveil.paper.runner import Progress, run_cases
-from crowdveil.plots.charts import draw, map_of_cells, save
+from crowdveil.plots.charts import draw, map_of_cells
 from crowdveil.plots.figure_spec import PAPER
 from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, write_report
+from crowdveil.plots.style import save
 from crowdveil.simulate.dataset import Dataset
 from crowdveil.simulate.records import Record, write_records
 from crowdveil.vocabulary import NULL

@@ -17,7 +17,7 @@ from crowdveil.campaign.selection import lottery_number
 from crowdveil.prior import target_chances
 from crowdveil.profile import Profile
 from crowdveil.profile.place import choose_places
-from crowdveil.simulate.simulation import SimulatedCampaign, play, wanted_of
+from crowdveil.simulate.simulation import SimulatedCampaign, run_rounds, wanted_of
 from crowdveil.vocabulary import NULL, Rule
 
 
@@ -65,7 +65,7 @@ def simulate_uploads(
         rounds=min(rounds, len(participants)),
         seed=seed,
     )
-    state, reports, _ = play(plan, participants, places.ravel(), np.random.default_rng([seed, m]))
+    state, reports, _ = run_rounds(plan, participants, places.ravel(), np.random.default_rng([seed, m]))
     chances = [target_chances(state.prior, policy) for policy in state.policies]
     chance = np.array([chances[r][s] for r, s in zip(reports.round.tolist(), reports.symbol.tolist(), strict=True)])
     missed = np.ones(len(places))

@@ -1,14 +1,19 @@
-"""The files of a comparison: `results.json`, pictures and a report."""
+"""The picture of a comparison, and its files: `results.json`, pictures and a report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from crowdveil.plots.charts import METHODS, draw, epsilon_name, map_of_cells, save
+from matplotlib.figure import Figure
+
+from crowdveil.errors import InputError
+from crowdveil.plots.charts import draw, map_of_cells
 from crowdveil.plots.figure_spec import FigureSpec
+from crowdveil.plots.labels import epsilon_name
 from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, Verdict, write_report
-from crowdveil.simulate.compare import FIGURE, Comparison, private_from
+from crowdveil.plots.style import METHODS, save
+from crowdveil.simulate.comparison import FIGURE, Comparison
+from crowdveil.simulate.describe import describe_comparison, private_from
 from crowdveil.simulate.records import Record, write_records
 from crowdveil.simulate.simulation import Method
 
@@ -24,25 +29,53 @@ REMARKS = (
     "they are: it invites everyone and learns the share.",
 )
 RIVALS: tuple[Method, ...] = ("random", "laplace", "laplace-posterior", "algorithm-2")
-"""What ours is held against in words."""
+"""What crowdveil is compared with in words."""
 FILES = ("results.json", "comparison.png", "comparison.svg", "report.html")
 MAPS = ("estimate", "hit")
 
 
-def write_comparison(folder: Path, found: Comparison, facts: Mapping[str, str], command: str) -> list[str]:
-    """Write everything into a folder; returns the names of the files."""
-    (folder / "results.json").write_text(write_records(found.records), encoding="utf-8")
-    spec = _look(found)
-    figure = FigurePart(spec, found.records, save(draw(spec, found.records), folder, FIGURE), " ".join(REMARKS))
+def plot_comparison(result: Comparison) -> Figure:
+    """Draw the coverage of every method with its 95 % interval, and return the matplotlib figure.
+
+    >>> import crowdveil as cv
+    >>> result = cv.compare(cv.synthetic_visits(1, users=60, weeks=6), methods=["none", "random"], seeds=2)
+    >>> figure = plot_comparison(result)  # figure.savefig("comparison.png")
+    """
+    return draw(_figure_spec(result), result.records)
+
+
+def write_comparison(folder: str | Path, found: Comparison, command: str | None = None) -> list[str]:
+    """Write results.json, pictures and report.html into a folder, and return the names of the files.
+
+    Args:
+        folder: Where to write; made if missing.
+        found: The comparison.
+        command: What the report says was typed to make it (default: a call of `compare` with the settings).
+
+    >>> import tempfile
+    >>> import crowdveil as cv
+    >>> result = cv.compare(cv.synthetic_visits(1, users=60, weeks=6), methods=["none", "random"], seeds=2)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_comparison(folder, result)
+    ['results.json', 'comparison.png', 'comparison.svg', 'report.html']
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "results.json").write_text(write_records(found.records), encoding="utf-8")
+    except OSError as error:
+        raise InputError("folder", str(folder), f"cannot be written to: {error.strerror or error}") from None
+    spec = _figure_spec(found)
+    figure = FigurePart(spec, found.records, save(plot_comparison(found), folder, FIGURE), " ".join(REMARKS))
     maps = _maps(folder, found)
     report = HtmlReport(
         title=f"{found.dataset.title}: who covers the targets",
         summary=claims(found),
-        facts=facts,
+        facts=describe_comparison(found),
         figures=[figure],
         maps=maps,
         differences=[],
-        command=command,
+        command=_python_call(found) if command is None else command,
         about=ABOUT,
     )
     write_report(folder / "report.html", report)
@@ -50,21 +83,21 @@ def write_comparison(folder: Path, found: Comparison, facts: Mapping[str, str], 
 
 
 def claims(found: Comparison) -> list[StudyClaim]:
-    """Ours against each of the others, and what is certified."""
+    """State how crowdveil does against each of the other methods, and what is certified."""
     compared = {record.method: record for record in found.records}
     ours = compared.get("crowdveil")
     made = []
     if ours is not None:
-        made = [_ahead(found, other) for other in RIVALS if other in compared]
+        made = [_claim_more(found, other) for other in RIVALS if other in compared]
     if ours is not None and "none" in compared and compared["none"].value > 0:
         share = ours.value / compared["none"].value
         made.append(StudyClaim(f"crowdveil reaches {share:.0%} of the coverage without any obfuscation.", "note"))
     if found.policies:
         text = f"Every symbol was drawn from one of {found.policies:,} policies, each certified with exact arithmetic."
         made.append(StudyClaim(text, "holds"))
-    protected = [f"{METHODS[r.method].name} from ε = {private_from(r)} per km" for r in found.records if _draws(r)]
+    protected = [f"{METHODS[r.method].name} at ε ≥ {private_from(r)} per km" for r in found.records if _draws(r)]
     if protected:
-        made.append(StudyClaim(f"Certified under the first seed: {'; '.join(protected)}.", "note"))
+        made.append(StudyClaim(f"Certified private under the first seed: {'; '.join(protected)}.", "note"))
     return made
 
 
@@ -72,18 +105,39 @@ def _draws(record: Record) -> bool:
     return bool(record.extra["policies"])
 
 
-def _ahead(found: Comparison, other: Method) -> StudyClaim:
-    """Whether ours covers more, by paired seeds; a note where the interval of the difference holds 0."""
-    points, low, high = (100 * value for value in found.ahead("crowdveil", other))
+def _claim_more(found: Comparison, other: Method) -> StudyClaim:
+    """Claim that crowdveil covers more, by paired seeds; a note where the interval of the difference contains 0."""
+    points, low, high = (100 * value for value in found.difference("crowdveil", other))
     verdict: Verdict = "holds" if low > 0 else "does not hold" if high < 0 else "note"
     told = f"the difference is {points:+.1f} points, 95 % interval {low:+.1f} to {high:+.1f}"
-    unsure = ", which decides nothing" if verdict == "note" else ""
+    unsure = ", so the difference may be due to chance" if verdict == "note" else ""
     return StudyClaim(f"crowdveil covers more than {METHODS[other].name}: {told}{unsure}.", verdict)
 
 
-def _look(found: Comparison) -> FigureSpec:
-    question = found.settings
-    privacy = f"ε = {epsilon_name(question.epsilon_per_km)} per km"
+def _python_call(found: Comparison) -> str:
+    settings, periods = found.settings, found.dataset.counts.periods
+    given = {
+        "targets": list(settings.targets),
+        "period": "week" if periods.days == 7 else "day",
+        "weekdays_only": periods.weekdays_only,
+        "start": periods.start.isoformat(),
+        "train": len(found.dataset.split.train),
+        "test": len(found.dataset.split.test),
+        "epsilon_per_km": settings.epsilon_per_km,
+        "delta": settings.delta,
+        "profile": settings.profile,
+        "rule": settings.rule,
+        "share": settings.share,
+        "rounds": settings.rounds,
+        "confidence": settings.confidence,
+        "seeds": settings.seeds,
+        "methods": list(settings.methods),
+    }
+    return f"crowdveil.compare(visits, area, {', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+
+def _figure_spec(found: Comparison) -> FigureSpec:
+    privacy = f"ε = {epsilon_name(found.settings.epsilon_per_km)} per km"
     return FigureSpec(
         name=FIGURE,
         title=f"Coverage by method, at {privacy}",

@@ -1,4 +1,4 @@
-"""A policy as a map: how likely a phone in each cell is to be selected. Other values are drawn the same way."""
+"""Maps: the chance that a phone in each cell is selected, or any other value per cell."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from math import ceil, floor, log10
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import matplotlib.style
 import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, Normalize
@@ -20,6 +19,7 @@ from crowdveil.area.regions import regions
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
 from crowdveil.formatting import in_plain_words, rounded_up
+from crowdveil.plots.style import GROUND, INK, METADATA, QUIET, TARGET, StyledFigure, render, styled
 from crowdveil.policy.policy import Policy
 
 MAP_INCHES = 6.0
@@ -31,31 +31,32 @@ CAPTION_INCHES = 1.22
 MIN_WIDTH_INCHES = 6.2
 """Room for the caption under a narrow map."""
 DOTS_PER_INCH = 200
+"""Of the file of a policy: a map has finer detail than a chart."""
 RASTER_ABOVE = 5000
 """An SVG of more regions than this holds them as an image; text and marks stay vectors."""
 DECADES = 4
 """How many powers of ten below the largest value the colours tell apart."""
 COLOURS = "viridis"
-GROUND, INK, QUIET, TARGET = "#eceef0", "#1c2127", "#5b6570", "#e4003a"
-
 Box: TypeAlias = tuple[float, float, float, float]
 
-STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "crowdveil",
-    "font.size": 9.5,
-    "text.color": INK,
-    "axes.labelcolor": QUIET,
-    "axes.edgecolor": "#c3c9cf",
-    "xtick.color": QUIET,
-    "ytick.color": QUIET,
-}
-METADATA: dict[str, dict[str, None]] = {".png": {"Software": None}, ".svg": {"Date": None, "Creator": None}}
-"""What matplotlib would stamp with its version or the time: the same picture should give the same bytes."""
+
+def plot_policy(policy: Policy, *, title: str | None = None) -> Figure:
+    """Draw the map of p_l, the chance of being selected in each cell, and return the matplotlib figure.
+
+    Args:
+        policy: The policy.
+        title: What stands above the map (default: for how many targets it is).
+
+    >>> import crowdveil as cv
+    >>> grid = cv.Grid.from_bounds(40.70, -74.02, 40.80, -73.93, cell_km=2.0)
+    >>> figure = plot_policy(cv.optimal_policy(grid, None, [7], epsilon_per_km=1.0, beta=0.1))
+    """
+    with styled():
+        return _figure(policy, title if title is not None else _title(policy))
 
 
 def draw_policy(policy: Policy, path: str | Path, *, title: str | None = None) -> None:
-    """Write the map of p_l, the chance of being selected in each cell, as PNG or SVG by the name's ending.
+    """Write the map of a policy as PNG or SVG, by the ending of the file's name.
 
     The same policy and title give the same bytes with the same version of matplotlib.
     """
@@ -63,12 +64,11 @@ def draw_policy(policy: Policy, path: str | Path, *, title: str | None = None) -
     kind = target.suffix.lower()
     if kind not in METADATA:
         raise InputError("path", str(path), "should end in .png or .svg")
-    with matplotlib.style.context(["default", STYLE]):
-        figure = _figure(policy, title if title is not None else _title(policy))
-        try:
-            figure.savefig(target, format=kind[1:], dpi=DOTS_PER_INCH, metadata=METADATA[kind])
-        except OSError as error:
-            raise InputError("path", str(path), f"cannot be written: {error.strerror or error}") from None
+    picture = render(plot_policy(policy, title=title), ".png" if kind == ".png" else ".svg", DOTS_PER_INCH)
+    try:
+        target.write_bytes(picture)
+    except OSError as error:
+        raise InputError("path", str(path), f"cannot be written: {error.strerror or error}") from None
 
 
 def caption(policy: Policy) -> list[str]:
@@ -100,7 +100,7 @@ def map_figure(
     bottom = BOTTOM + below_inches
     width = round(max(MIN_WIDTH_INCHES, LEFT + float(size[0]) + RIGHT), 2)
     height = round(bottom + float(size[1]) + TOP, 2)
-    figure = Figure(figsize=(width, height), facecolor="white")
+    figure = StyledFigure(figsize=(width, height), facecolor="white")
 
     def box(x: float, y: float, w: float, h: float) -> Box:
         return (x / width, y / height, w / width, h / height)

@@ -16,8 +16,9 @@ from typing import Literal
 from xml.etree import ElementTree
 
 from crowdveil.errors import InputError
-from crowdveil.plots.charts import METHODS, Picture, epsilon_name, interval_name, series_name, written
 from crowdveil.plots.figure_spec import FigureSpec
+from crowdveil.plots.labels import epsilon_name, interval_name, series_name, written
+from crowdveil.plots.style import METHODS, Picture
 from crowdveil.simulate.records import LEVEL, Record
 
 MAX_SVG_BYTES = 400_000

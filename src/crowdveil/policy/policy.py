@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -100,6 +100,11 @@ class Policy:
     """ε₀: largest loss between NULL and any cell. None: NULL is said in the clear, an unbounded loss."""
     null_weights: IntArray | None = None
     """Whole numbers, one for each symbol, summing to 2^bits: what a phone without a frequent place sends."""
+
+    if TYPE_CHECKING:  # attached by the front door, because this room may not import the room that draws
+
+        def plot(self, title: str | None = None) -> Any:
+            """Draw the map of the chance of being selected; see `plots.maps.plot_policy`."""
 
     def __post_init__(self) -> None:
         n = len(self.area)
@@ -237,6 +242,21 @@ class Policy:
         pi = (1 - check_null_share(null_share)) * check_prior(prior, len(self))
         selected = float(pi @ self.hit) + null_share * self.null_hit
         return float(pi[list(self.targets)] @ self.hit[list(self.targets)]) / selected if selected else 0.0
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Give the cells as a GeoJSON FeatureCollection, with what the policy does in each.
+
+        Besides those of `Area.to_geojson`, every cell has the properties `hit_probability`, the chance that a phone
+        there is selected, and `is_target`.
+
+        >>> import crowdveil as cv
+        >>> grid = cv.Grid.from_bounds(40.70, -74.02, 40.80, -73.93, cell_km=2.0)
+        >>> policy = cv.optimal_policy(grid, None, [7], epsilon_per_km=1.0, beta=0.1)
+        >>> policy.to_geojson()["features"][7]["properties"]["is_target"]
+        True
+        """
+        targets = np.isin(np.arange(len(self)), self.targets)
+        return self.area.to_geojson({"hit_probability": self.hit.tolist(), "is_target": targets.tolist()})
 
     # --- canonical form and hash ------------------------------------------------------------------------
 

@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdveil.arrays import BoolArray, FloatArray, IntArray, as_cells, as_floats, frozen
+from crowdveil.dataframes import Backend, make_frame
 from crowdveil.errors import InputError
 from crowdveil.profile.counts import MAX_KEY
 
@@ -69,6 +71,17 @@ class Profile:
         (who,) = as_cells("user", [user], self.users).tolist()
         begin, end = np.searchsorted(self.user, [who, who + 1]).tolist()
         return dict(zip(self.cell[begin:end].tolist(), self.probability[begin:end].tolist(), strict=True))
+
+    def to_frame(self, backend: Backend | None = None) -> Any:
+        """Give one row per pair of user and cell, as a data frame with the columns user, cell and probability.
+
+        Args:
+            backend: "pandas", "polars" or "pyarrow" (default: the first of them that is installed).
+
+        >>> Profile(1, 9, np.array([0, 0]), np.array([2, 7]), np.array([0.9, 0.2])).to_frame("polars").shape
+        (2, 3)
+        """
+        return make_frame({"user": self.user, "cell": self.cell, "probability": self.probability}, backend)
 
     def frequent(self, delta: float) -> BoolArray:
         """Say which rows are frequent places: probability above δ."""

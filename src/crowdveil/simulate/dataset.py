@@ -1,45 +1,74 @@
-"""A data set: people and their visits, cut into cells and periods, to learn from and to test on."""
+"""A data set: people and their visits, counted by cell and period, to learn from and to test on."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
 
 import numpy as np
 
 from crowdveil.area import Area
+from crowdveil.area.extent import box_of
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.profile import (
-    Counts,
-    HalfLifeChoice,
-    Profile,
-    Split,
-    frequency,
-    poisson,
-    recency,
-)
+from crowdveil.errors import InputError
+from crowdveil.profile import Counts, HalfLifeChoice, Periods, Profile, Split, count_visits, frequency, poisson, recency
+from crowdveil.profile.from_visits import full_periods, suggest_half_life
 from crowdveil.profile.place import choose_places
-from crowdveil.vocabulary import Rule
-
-PROFILES = ("frequency", "poisson", "recency")
+from crowdveil.profile.profile import check_delta
+from crowdveil.traces.summary import describe_visits
+from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import DEFAULT_DELTA, Period, Rule
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """One city at one position of its grid."""
+    """The visits of a crowd over one area, with training and test periods."""
 
     name: str
+    """For records."""
     title: str
+    """For people."""
     area: Area
     counts: Counts
     split: Split
     half_life: HalfLifeChoice
     visits_read: int
     visits_dropped: int
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What was read, in words, for reports."""
+
+    @classmethod
+    def from_visits(
+        cls,
+        visits: Visits,
+        area: Area,
+        periods: Periods,
+        split: Split,
+        *,
+        delta: float = DEFAULT_DELTA,
+        name: str = "visits",
+        title: str | None = None,
+    ) -> Dataset:
+        """Count the visits, and choose the half-life of the profile `recency` on the training periods.
+
+        The half-life is infinite, and has no scores, where the training periods cannot choose one.
+        """
+        check_delta(delta)
+        counts = count_visits(visits, area, periods)
+        kept = int(counts.visits.sum())
+        if kept == 0:
+            why = ", ".join(f"{reason}: {number:,}" for reason, number in counts.left_out.items())
+            raise InputError("data", f"{len(visits):,} visits", f"none lies in the area and the periods ({why})")
+        title = name if title is None else title
+        facts = describe_visits(visits, title) | {"where": str(box_of(area))}
+        half_life = suggest_half_life(counts, split.train, delta)
+        return cls(name, title, area, counts, split, half_life, len(visits), len(visits) - kept, facts)
 
     @cached_property
     def profiles(self) -> dict[str, Profile]:
-        """Every profiling method on the training periods."""
+        """Every profile that can be made of the training periods, by its method."""
         return {
             "frequency": frequency(self.counts, self.split.train),
             "poisson": poisson(self.counts, self.split.train),
@@ -56,9 +85,42 @@ class Dataset:
     def places(
         self, profile: str, rule: Rule, delta: float, targets: tuple[int, ...], generator: np.random.Generator
     ) -> IntArray:
-        """The one place that each user reports, or NULL."""
+        """Choose the one place that each user reports, or NULL."""
         return choose_places(self.profiles[profile], delta, rule, generator, targets)
 
     def coverage(self, targets: tuple[int, ...]) -> FloatArray:
-        """For each user the share of test periods with a visit to any target."""
+        """For each user, the share of test periods with a visit to any target."""
         return self.counts.periods_at(targets, self.split.test) / len(self.split.test)
+
+
+def split_periods(
+    visits: Visits,
+    *,
+    period: Period = "week",
+    weekdays_only: bool = False,
+    start: date | None = None,
+    train: int | None = None,
+    test: int | None = None,
+) -> tuple[Periods, Split]:
+    """Divide the full periods of some visits into those to learn from and those to test on.
+
+    Args:
+        visits: The visits that the periods should cover.
+        period: "week" or "day".
+        weekdays_only: Whether Saturdays and Sundays are left out.
+        start: The first day (default: the first local day with a visit).
+        train: How many periods to learn from (default: all but those to test on).
+        test: How many periods to test on (default: the last tenth, at least one).
+
+    >>> import crowdveil as cv
+    >>> periods, split = split_periods(cv.synthetic_visits(1, users=20, weeks=10))
+    >>> len(split.train), len(split.test)
+    (9, 1)
+    """
+    full = full_periods(visits, period=period, weekdays_only=weekdays_only, start=start, at_least=2)
+    count = len(full)
+    testing = max(1, round(count / 10)) if test is None else test
+    if train is None and testing >= count:
+        raise InputError("test", testing, f"should leave a period to learn from: at most {count - 1} of {count}")
+    split = full.split(count - testing if train is None else train, testing)
+    return Periods(full.start, split.test.stop, full.days, weekdays_only), split

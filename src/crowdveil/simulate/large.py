@@ -43,33 +43,27 @@ TURN_FROM = 1 << 31
 STEP = 0x9E3779B97F4A7C15
 
 
-@dataclass(frozen=True)
-class LargeCampaignSettings:
-    """What a campaign asks for, and the seed of all its dice."""
-
-    epsilon_per_km: float
-    share: float = DEFAULT_SHARE_WANTED
-    """α as a share of those who report."""
-    rounds: int = DEFAULT_ROUNDS
-    confidence: float = DEFAULT_CONFIDENCE
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_terms(self.epsilon_per_km, self.share, self.rounds, self.confidence)
-        if self.seed < 0:
-            raise InputError("seed", self.seed, "should not be negative")
-
-
 @dataclass(frozen=True, eq=False)
 class LargeCrowd:
-    """People in an engine's table, and the campaign they are asked to join."""
+    """People in an engine's table, and what the campaign that they are invited to wants."""
 
     engine: Engine
     people: Expression
     area: Area
     targets: tuple[int, ...]
     test_periods: int
-    terms: LargeCampaignSettings
+    epsilon_per_km: float
+    share_wanted: float = DEFAULT_SHARE_WANTED
+    """α as a share of those who report."""
+    rounds: int = DEFAULT_ROUNDS
+    confidence: float = DEFAULT_CONFIDENCE
+    seed: int = 0
+    """Decides the lottery among equals; the draws are decided by the tickets."""
+
+    def __post_init__(self) -> None:
+        check_terms(self.epsilon_per_km, self.share_wanted, self.rounds, self.confidence)
+        if self.seed < 0:
+            raise InputError("seed", self.seed, "should not be negative")
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,7 @@ def simulate_large(
     """Run one method once, over everyone in the table."""
     check_targets(crowd.targets, len(crowd.area))
     census = _census(crowd)
-    wanted = wanted_of(census.reporters, crowd.terms.share)
+    wanted = wanted_of(census.reporters, crowd.share_wanted)
     people = crowd.people
     if method == "none":
         selected, hits = _first(crowd, people.filter(people.cell.isin(list(crowd.targets))), wanted)
@@ -157,13 +151,13 @@ def _campaign(
     plan = Plan(
         area=crowd.area,
         targets=crowd.targets,
-        epsilon_per_km=crowd.terms.epsilon_per_km,
+        epsilon_per_km=crowd.epsilon_per_km,
         users=census.users if everyone else census.reporters,
         wanted=wanted,
-        rounds=crowd.terms.rounds,
-        confidence=crowd.terms.confidence,
+        rounds=crowd.rounds,
+        confidence=crowd.confidence,
         algorithm=algorithm,
-        seed=crowd.terms.seed,
+        seed=crowd.seed,
     )
     state = begin(plan)
     played: list[_LargeRun] = []

@@ -28,7 +28,7 @@ class Record:
     """The study's figure, such as `two-targets`."""
     dataset: str
     method: str
-    """How users report and are selected; see `study.simulation`."""
+    """How users report and are selected; see `simulate.simulation`."""
     profile: str
     """frequency, poisson or recency."""
     rule: str

@@ -13,7 +13,7 @@
 is not told who has a place to report. It invites everyone, and learns the share of NULL as it goes.
 
 What a seed decides: which frequent place each user reports, in which order users come (hence their round), and every
-draw. Every symbol is drawn by `report.draw_many`, which draws from certified policies only.
+draw. Every symbol is drawn by `draw.draw_many`, which draws from certified policies only.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """What a simulation knows of its users: where each would report, and what the campaign wants."""
+    """What a simulation knows about its users: the place that each would report, and what the campaign wants."""
 
     area: Area
     targets: tuple[int, ...]
@@ -82,7 +82,7 @@ class Crowd:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedCampaign:
-    """Whom a method selected, and what it learnt."""
+    """Whom a method selected, and what it learnt about where people are."""
 
     selected: IntArray
     wanted: int
@@ -102,7 +102,7 @@ def wanted_of(reporters: int, share: float = DEFAULT_SHARE_WANTED) -> int:
 
 
 def check_terms(epsilon_per_km: float, share: float, rounds: int, confidence: float) -> None:
-    """Refuse what no campaign can be asked for, before anything is made for it."""
+    """Refuse settings that no campaign can have, before any work is done."""
     check_epsilon(epsilon_per_km)
     if not 0 < share <= 1:
         raise InputError("share", share, "should be above 0 and at most 1: only who reports is selected")
@@ -135,8 +135,8 @@ def simulate(crowd: Crowd, method: Method, seed: int) -> SimulatedCampaign:
     return _RUN[method](_Turn(crowd, order, draws, seed))
 
 
-def covered(selected: IntArray, share: FloatArray) -> float:
-    """Coverage: the mean, over the selected, of the share of test periods in which they were at a target."""
+def coverage_of(selected: IntArray, share: FloatArray) -> float:
+    """Return the coverage: the mean, over the selected, of their share of test periods at a target."""
     return float(share[selected].mean()) if len(selected) else 0.0
 
 
@@ -206,7 +206,7 @@ def _campaign(algorithm: Algorithm, *, known: bool, everyone: bool) -> Callable[
             start=crowd.prior() if known else None,
             seed=turn.seed,
         )
-        state, reports, learnt = play(plan, users, crowd.places, turn.draws, crowd.prior())
+        state, reports, learnt = run_rounds(plan, users, crowd.places, turn.draws, crowd.prior())
         chosen = select(state, reports)
         played = (state, reports)
         return SimulatedCampaign(chosen.participants, crowd.wanted, learnt, len(reports), len(state.closed), played)
@@ -214,10 +214,13 @@ def _campaign(algorithm: Algorithm, *, known: bool, everyone: bool) -> Callable[
     return run
 
 
-def play(
+def run_rounds(
     plan: Plan, users: IntArray, places: IntArray, draws: np.random.Generator, true: FloatArray | None = None
 ) -> tuple[State, Reports, tuple[float, ...]]:
-    """Drive a campaign with users in the order given; also the KL divergence after each round if the truth is given."""
+    """Run all rounds with users in the order given.
+
+    Returns the finished state, what was sent, and, if the true π is given, the KL divergence after each round.
+    """
     state = begin(plan)
     rows: list[tuple[IntArray, IntArray]] = []
     learnt: list[float] = []
@@ -250,7 +253,7 @@ _RUN: dict[Method, Callable[[_Turn], SimulatedCampaign]] = {
 
 
 def _next(state: State) -> tuple[Policy, Certificate]:
-    """The next policy, certified; first ones are the same for every seed, so they are made once."""
+    """Make and certify the next policy; the first round's is the same for every seed, so it is cached."""
     if state.closed or state.plan.start is not None or state.plan.null_epsilon is not None:
         policy = next_policy(state)
         return policy, certify(policy)
@@ -275,7 +278,7 @@ def _first_policy(*settings: Any) -> tuple[Policy, Certificate]:
 
 @lru_cache(maxsize=16)
 def _laplace_policy(area: Area, epsilon_per_km: float) -> tuple[Policy, Certificate]:
-    """Its symbols are cells and know no targets; some cell has to be named as one."""
+    """Its symbols are cells and depend on no target, but a policy has to name one: cell 0."""
     policy = planar_laplace(area, None, [0], epsilon_per_km)
     return policy, certify(policy)
 

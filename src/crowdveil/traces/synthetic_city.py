@@ -71,7 +71,7 @@ class _Map:
 
 
 def synthetic_visits(
-    generator: np.random.Generator,
+    seed: np.random.Generator | int,
     *,
     users: int,
     weeks: int,
@@ -81,10 +81,22 @@ def synthetic_visits(
     offset_s: int = 3600,
     visits_per_week: float = VISITS_PER_WEEK,
 ) -> Visits:
-    """Visits of `users` people in `weeks` weeks from Monday 2024-01-01, nearly all within `radius_km` of a centre.
+    """Make visits of a synthetic city in the weeks from Monday 2024-01-01.
 
-    The median user has `visits_per_week`: 5 like check-ins; call logs have several a day.
+    Args:
+        seed: A whole number, or a NumPy generator; the same seed gives the same visits.
+        users: How many people.
+        weeks: How many weeks.
+        latitude: Degrees north of the city's centre.
+        longitude: Degrees east of the city's centre.
+        radius_km: Nearly all visits lie within so many kilometres of the centre.
+        offset_s: Local time minus UTC, in seconds.
+        visits_per_week: Of the median user; check-ins have about 5, call logs several a day.
+
+    >>> synthetic_visits(1, users=20, weeks=4)
+    Visits(412 of 20 users)
     """
+    generator = np.random.default_rng(seed)
     habits = Habits(weeks, latitude, longitude, radius_km, offset_s, visits_per_week)
     _check(users=users)
     return _visits(generator, _lay_out(generator, users, radius_km), habits, range(users), users)

@@ -1,4 +1,4 @@
-"""Visits: who was where, when. What every reader yields and every profile starts from.
+"""Visits: who was where, when. Every reader yields them, and every profile starts from them.
 
 Visits never leave the device side: `server` and `store` may not import this room.
 """
@@ -8,17 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdveil.arrays import BoolArray, FloatArray, IntArray, as_cells, as_floats, frozen
+from crowdveil.dataframes import Backend
 from crowdveil.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Visits:
-    """One row per fix, check-in or call, sorted by user and time."""
+    """Who was where, when: one row per position, check-in or call, sorted by user and time.
+
+    Made by `read_traces` from files, by `Visits.from_frame` from data frames, and by `synthetic_visits`.
+
+    >>> import numpy as np
+    >>> Visits(("ann",), np.array([0]), np.array([1709539200]), np.array([3600]), np.array([48.1]), np.array([11.5]))
+    Visits(1 of 1 users)
+    """
 
     users: tuple[str, ...]
     """Names of the users, in the order of their numbers."""
@@ -32,6 +41,26 @@ class Visits:
     longitude: FloatArray
     dropped: Mapping[str, int] = field(default_factory=dict)
     """How many rows were left out, by reason."""
+
+    if TYPE_CHECKING:  # attached by `frames`, which needs the readers' checks, which need this class
+
+        @staticmethod
+        def from_frame(
+            frame: Any,
+            *,
+            user: str = "user",
+            time: str = "time",
+            latitude: str = "latitude",
+            longitude: str = "longitude",
+            offset_minutes: str | None = None,
+            zone: str | None = None,
+            clock: Literal["utc", "local"] | None = None,
+            time_unit: Literal["s", "ms", "us", "ns"] | None = None,
+        ) -> Visits:
+            """Read visits from a data frame; see `frames.visits_from_frame`."""
+
+        def to_frame(self, backend: Backend | None = None) -> Any:
+            """Give visits as a data frame; see `frames.visits_to_frame`."""
 
     def __post_init__(self) -> None:
         columns: dict[str, IntArray | FloatArray] = {
@@ -67,7 +96,7 @@ class Visits:
         return local
 
     def where(self, keep: ArrayLike) -> Visits:
-        """Only some visits; all users stay, also those without any left."""
+        """Keep only some visits, by a mask; all users stay, also those without any visit left."""
         mask: BoolArray = np.asarray(keep, dtype=bool)
         if mask.shape != self.user.shape:
             raise InputError("keep", mask.shape, f"should have one entry for each of {len(self)} visits")

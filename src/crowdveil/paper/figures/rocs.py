@@ -7,8 +7,7 @@ import numpy as np
 from crowdveil.paper.cities import CitySource, offsets, open_city
 from crowdveil.paper.figures.figure import Effort, Measured
 from crowdveil.plots.figure_spec import FigureSpec
-from crowdveil.profile import roc
-from crowdveil.simulate.dataset import PROFILES
+from crowdveil.profile import PROFILE_METHODS, roc
 from crowdveil.simulate.records import Record, interval
 
 SPEC = FigureSpec(
@@ -31,7 +30,7 @@ def records(source: CitySource, effort: Effort) -> list[Record]:
     """One record per profile."""
     cities = [open_city(source, offset) for offset in range(min(effort.offsets, offsets(source.name)))]
     made = []
-    for name in PROFILES:
+    for name in PROFILE_METHODS:
         found_rocs = [roc(dataset.profiles[name], dataset.counts, dataset.split.test) for dataset in cities]
         mean, low, high = interval([one.auc for one in found_rocs], most=1.0)
         first = found_rocs[0]

@@ -1,0 +1,81 @@
+"""A whole private campaign in one line, and the same by hand."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+
+import crowdveil as cv
+from tests.town import live, people_around, square_town
+
+TOWN = square_town(6)
+PLACES = live(people_around(TOWN, 2), 400, np.random.default_rng(3))
+PLACES[::7] = cv.NULL
+PLAN = cv.Plan(TOWN, (8,), log(4), users=400, wanted=20, rounds=3)
+
+
+def test_one_line_runs_every_round_and_selects() -> None:
+    result = cv.run_campaign(PLAN, PLACES, seed=1)
+    assert result.state.finished
+    assert len(result.reports) == int((PLACES != cv.NULL).sum())
+    assert len(result.selection) == 20
+    at_target = int((PLACES[result.selection.participants] == 8).sum())
+    assert result.at_target == at_target
+    by_chance = 20 * float((PLACES == 8).mean())
+    assert at_target > by_chance
+    assert f"20 selected of {len(result.reports)} reports, {at_target} of them at a target" in repr(result)
+
+
+def test_the_loop_by_hand_gives_the_same_people() -> None:
+    generator = np.random.default_rng(1)
+    order = generator.permutation(PLAN.users)
+    state = cv.begin(PLAN)
+    who, rounds, sent = [], [], []
+    for number, group in enumerate(np.split(order, np.cumsum(PLAN.round_users())[:-1])):
+        policy = cv.next_policy(state)
+        state = cv.advance(state, cv.RoundOpened(policy))
+        there = group[PLACES[group] != cv.NULL]
+        symbols = cv.draw_many(policy, PLACES[there], cv.certify(policy), generator)
+        who.append(there)
+        rounds.append(np.full(len(there), number))
+        sent.append(symbols)
+        state = cv.advance(state, cv.RoundClosed(cv.count_symbols(policy, symbols, len(group) - len(there))))
+    reports = cv.Reports(np.concatenate(who), np.concatenate(rounds), np.concatenate(sent))
+    by_hand = cv.select(state, reports)
+    assert by_hand.participants.tolist() == cv.run_campaign(PLAN, PLACES, seed=1).selection.participants.tolist()
+
+
+def test_a_seed_decides_everything_and_without_one_runs_differ() -> None:
+    one, two = (cv.run_campaign(PLAN, PLACES, seed=5).reports for _ in range(2))
+    assert one.symbol.tolist() == two.symbol.tolist()
+    fresh = cv.run_campaign(PLAN, PLACES).reports
+    assert fresh.participant.tolist() != cv.run_campaign(PLAN, PLACES).reports.participant.tolist()
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_the_frame_has_a_row_for_each_report_and_marks_the_selected(backend: str) -> None:
+    result = cv.run_campaign(PLAN, PLACES, seed=1)
+    frame = result.to_frame(backend)  # type: ignore[arg-type]
+    columns = frame.to_pydict() if backend == "pyarrow" else {name: frame[name].to_list() for name in frame.columns}
+    assert list(columns) == ["participant", "round", "symbol", "selected", "chance"]
+    assert sum(columns["selected"]) == 20
+    chosen = {who for who, selected in zip(columns["participant"], columns["selected"], strict=True) if selected}
+    assert chosen == set(result.selection.participants.tolist())
+    assert "hit" in columns["symbol"]
+
+
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        (PLACES[:-1], "should be as many as the plan's users, 400"),
+        (np.full(400, 36), "places = 36: should be a cell from 0 to 35, or -1"),
+        (np.full(400, -2), "places = -2: should be a cell"),
+        (np.zeros(400), "should be one whole number for each user"),
+        ([["a"]], "should be"),
+    ],
+)
+def test_places_are_checked(places: object, said: str) -> None:
+    with pytest.raises(cv.InputError, match=said):
+        cv.run_campaign(PLAN, places, seed=1)  # type: ignore[arg-type]
