@@ -142,7 +142,7 @@ def no_answer() -> HttpReply:
 
 def hasty(settings: DeviceSettings | None = None) -> DeviceSettings:
     """Settings that wait for nothing."""
-    return settings or DeviceSettings(retry_policy=RetryPolicy(attempts=4), beat_s=0)
+    return settings or DeviceSettings(retry_policy=RetryPolicy(attempts=4), seat_interval_s=0)
 
 
 def new_device(path: Path, server: FakeServer, settings: DeviceSettings | None = None, **options: Any) -> Device:

@@ -102,7 +102,7 @@ def test_an_answer_that_is_none_is_refused() -> None:
 
     operator = Operator(Odd(), TOKEN, sleep=lambda _: None)
     for ask in (operator.campaigns, lambda: operator.selection_csv(NAME), lambda: operator.record(NAME)):
-        with pytest.raises(CampaignRefused, match="makes no sense"):
+        with pytest.raises(CampaignRefused, match="answer is not valid"):
             ask()
 
 

@@ -131,7 +131,7 @@ def _play(
 
 def _join(path: Path, transport: SocketTransport, forgetful: bool) -> int:
     device = Device(
-        DeviceSettings(retry_policy=RetryPolicy(attempts=50), beat_s=0), path, transport, sleep=lambda _: None
+        DeviceSettings(retry_policy=RetryPolicy(attempts=50), seat_interval_s=0), path, transport, sleep=lambda _: None
     )
     if forgetful:
         device.ledger = ForgetfulLedger(path)

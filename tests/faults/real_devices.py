@@ -34,7 +34,9 @@ from tests.faults.nursery import HOST
 CAMPAIGN = "noise"
 TIMEOUT_S = 3.0
 """Shorter than the network stalls, so that some requests arrive after they were sent again."""
-SETTINGS = DeviceSettings(retry_policy=RetryPolicy(attempts=8, first_wait_s=0.02, longest_wait_s=1.0), beat_s=0)
+SETTINGS = DeviceSettings(
+    retry_policy=RetryPolicy(attempts=8, first_wait_s=0.02, longest_wait_s=1.0), seat_interval_s=0
+)
 AGAIN_S = 0.2
 SOUTH, WEST, SIDE_KM = 48.1, 11.5, 8
 

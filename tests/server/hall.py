@@ -149,7 +149,7 @@ class Hall:
             Ledger.create(path)
         dice = secrets.randbits if seed is None else random.Random(seed).getrandbits
         return Device(
-            DeviceSettings(retry_policy=RetryPolicy(attempts=2), beat_s=0),
+            DeviceSettings(retry_policy=RetryPolicy(attempts=2), seat_interval_s=0),
             path,
             self,
             sleep=lambda _: None,
