@@ -16,7 +16,7 @@ from crowdveil.client.explain import Explanation, largest_belief
 from crowdveil.errors import CampaignRefused, OwnerDeclined, ServerRefused, ServerUnreachable
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import Receipt, Upload
+from crowdveil.wire import Receipt, Report
 from tests.client.fake_server import AREA, LN4, FakeServer, flat_policy, new_device, no_answer, problem, small_policy
 
 HOME = {8: 0.9}
@@ -37,8 +37,8 @@ def test_a_device_joins_once_and_keeps_the_receipt(path: Path, server: FakeServe
     entry = device.join("noise", HOME)
     (body,) = server.bodies("/report")
     assert entry.state == "acknowledged"
-    assert entry.receipt_digest == Upload.from_bytes(body).digest
-    assert Upload.from_bytes(body).symbol_number == entry.symbol
+    assert entry.receipt_digest == Report.from_bytes(body).digest
+    assert Report.from_bytes(body).symbol_number == entry.symbol
     before = len(server.requests)
     assert device.join("noise", {3: 1.0}) == entry
     assert len(server.requests) == before
@@ -108,7 +108,7 @@ def test_a_report_that_the_server_refuses_is_final_and_still_counts(path: Path, 
 def test_a_receipt_for_another_report_acknowledges_nothing(path: Path, server: FakeServer) -> None:
     def other() -> HttpReply:
         (seat,) = server.seats.values()
-        return HttpReply(200, body=Receipt.of("noise", seat.participant, Upload.of(seat, 31)).to_bytes())
+        return HttpReply(200, body=Receipt.of("noise", seat.participant, Report.of(seat, 31)).to_bytes())
 
     server.interfere = flaky([other, lambda: HttpReply(200, body=b"<html>welcome</html>")])
     device = new_device(path, server, random_bits=lambda _: 0)
@@ -337,7 +337,7 @@ def test_where_null_is_protected_an_upload_without_a_place_is_a_symbol_like_anyo
         assert entry.symbol == expected >= 0
         assert device.ledger.entry("noise") == entry
         (body,) = server.bodies("/report")
-        assert Upload.from_bytes(body).symbol_number == expected
+        assert Report.from_bytes(body).symbol_number == expected
         assert b"null" not in body
 
 

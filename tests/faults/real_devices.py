@@ -29,7 +29,7 @@ from crowdveil.client.fleet import Certified
 from crowdveil.client.transport import check_url
 from crowdveil.errors import CampaignRefused, ServerUnreachable
 from crowdveil.traces import Visits
-from tests.faults.nursery import HOST
+from tests.faults.server_processes import HOST
 
 CAMPAIGN = "noise"
 TIMEOUT_S = 3.0
@@ -57,15 +57,15 @@ class Person:
 
 def person(number: int, seed: int) -> Person:
     """The same one for the same number and seed."""
-    dice = random.Random(f"{seed} {number}")
+    rng = random.Random(f"{seed} {number}")
     address = f"127.77.{number // 250}.{number % 250 + 2}"
     cells = len(town_cells())
     if number % 10 == 0:
-        latitude, longitude = (base + dice.uniform(0.005, 0.06) for base in (SOUTH, WEST))
+        latitude, longitude = (base + rng.uniform(0.005, 0.06) for base in (SOUTH, WEST))
         return Person(number, _visits(latitude, longitude), address)
     if number % 10 == 1:  # nowhere often: reports NULL
-        return Person(number, {cell: dice.uniform(0.02, 0.03) for cell in dice.sample(range(cells), 20)}, address)
-    return Person(number, {dice.randrange(cells): dice.uniform(0.6, 0.9)}, address)
+        return Person(number, {cell: rng.uniform(0.02, 0.03) for cell in rng.sample(range(cells), 20)}, address)
+    return Person(number, {rng.randrange(cells): rng.uniform(0.6, 0.9)}, address)
 
 
 def town_cells() -> Sequence[int]:

@@ -47,7 +47,7 @@ from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, OwnerDecl
 from crowdveil.policy.policy import Policy
 from crowdveil.profile import Periods
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import PROTOCOL, Announcement, ParticipantStatus, Receipt, Seat, Upload
+from crowdveil.wire import PROTOCOL, Announcement, ParticipantStatus, Receipt, Report, Seat
 
 DAYS = {"day": 1, "week": 7}
 SEAT_ATTEMPTS = 3
@@ -253,7 +253,7 @@ class Device:
         if entry.state == "refused":
             raise CampaignRefused(f"campaign {entry.campaign}: {entry.reason}")
         seat = _seat_of(entry)
-        upload = Upload.of(seat, None if entry.symbol == NULL else entry.symbol)
+        upload = Report.of(seat, None if entry.symbol == NULL else entry.symbol)
         try:
             receipt = self._client.report(entry.campaign, entry.secret, upload)
         except ServerRefused as error:

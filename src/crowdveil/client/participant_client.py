@@ -14,9 +14,9 @@ from crowdveil.wire import (
     Announcement,
     ParticipantStatus,
     Receipt,
+    Report,
     Seat,
     SeatRequest,
-    Upload,
     secret_digest,
 )
 
@@ -40,7 +40,7 @@ class ParticipantClient(RetryingClient):
         request = HttpRequest("POST", _path(campaign, "/seats"), {"accept": JSON, "content-type": JSON}, body)
         return self.send(request, Seat.from_bytes)
 
-    def report(self, campaign: str, secret: str, upload: Upload) -> Receipt:
+    def report(self, campaign: str, secret: str, upload: Report) -> Receipt:
         """Send the report, as often as necessary and always with the same bytes."""
         headers = {"accept": JSON, "content-type": JSON, "authorization": f"Bearer {secret}"}
         request = HttpRequest("PUT", _path(campaign, "/report"), headers, upload.to_bytes())
