@@ -216,7 +216,7 @@ def main() -> None:
         for text in iter(line.readline, b""):
             order = json.loads(text)
             if order["do"] == "start":
-                answer = _fork(partial(_live, ServerOptions(**order["options"])))
+                answer = _fork(partial(_run_server, ServerOptions(**order["options"])))
                 living.add(answer)
             else:
                 _, status = os.waitpid(order["pid"], 0)
@@ -228,13 +228,13 @@ def main() -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _fork(live: Callable[[], None]) -> int:
+def _fork(run: Callable[[], None]) -> int:
     pid = os.fork()
     if pid:
         return pid
     code = 1
     try:
-        live()
+        run()
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
@@ -246,7 +246,7 @@ def _fork(live: Callable[[], None]) -> int:
         os._exit(code)
 
 
-def _live(options: ServerOptions) -> None:
+def _run_server(options: ServerOptions) -> None:
     from crowdveil.server import run
     from crowdveil.server.child_process import ChildProcess
     from crowdveil.server.settings import ServerSettings
@@ -261,9 +261,9 @@ def _live(options: ServerOptions) -> None:
     to_scheduler, from_scheduler, pid = _fork_scheduler(options.database)
 
     class Forked(ChildProcess):
-        """The scheduler that was forked already; another one, should it die, is started as ever."""
+        """The scheduler that was forked already; if it ends, another one is started in the usual way."""
 
-        async def _keep(self) -> None:
+        async def _keep_running(self) -> None:
             loop = asyncio.get_running_loop()
             reader = asyncio.StreamReader()
             await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(from_scheduler, "rb"))
@@ -271,7 +271,7 @@ def _live(options: ServerOptions) -> None:
             async for line in reader:
                 self._on_line(line)
             if not self._stopping:
-                await super()._keep()
+                await super()._keep_running()
 
     vars(run)["ChildProcess"] = Forked
     run.serve(options.database, HOST, options.port, ServerSettings(**options.settings))
@@ -311,12 +311,12 @@ class _Process:
 
 def _fork_scheduler(database: str) -> tuple[int, int, int]:
     from crowdveil.errors import StoreError
-    from crowdveil.server import scheduler as scheduler
+    from crowdveil.server import scheduler
 
     theirs_in, to_scheduler = os.pipe()
     from_scheduler, theirs_out = os.pipe()
 
-    def conduct() -> None:
+    def run_scheduler() -> None:
         os.environ[scheduler.DATABASE] = database
         os.dup2(theirs_in, 0)
         os.dup2(theirs_out, 1)
@@ -326,7 +326,7 @@ def _fork_scheduler(database: str) -> tuple[int, int, int]:
         except StoreError:
             sys.exit(1)
 
-    pid = _fork(conduct)
+    pid = _fork(run_scheduler)
     os.close(theirs_in)
     os.close(theirs_out)
     return to_scheduler, from_scheduler, pid
@@ -336,22 +336,22 @@ def _fork_scheduler(database: str) -> tuple[int, int, int]:
 
 
 def _acknowledge_first() -> None:
-    """Say that a report is stored, and store it then."""
-    from crowdveil.server.commit_queue import CommitQueue, Filed, Sent
+    """Acknowledge a report before it is stored."""
+    from crowdveil.server.commit_queue import CommitQueue, ReportJob, ReportResult
 
-    honest = CommitQueue.file
-    waiting: set[asyncio.Task[Filed]] = set()
+    honest = CommitQueue.store_report
+    running: set[asyncio.Task[ReportResult]] = set()
 
-    async def file(self: CommitQueue, sent: Sent) -> Filed:
-        number = self._seats.get((sent.campaign, sent.secret_hash))
+    async def store_report(self: CommitQueue, job: ReportJob) -> ReportResult:
+        number = self._seats.get((job.campaign, job.secret_hash))
         if number is None:
-            return await honest(self, sent)
-        task = asyncio.create_task(honest(self, sent))
-        waiting.add(task)
-        task.add_done_callback(waiting.discard)
-        return Filed("accepted", number)
+            return await honest(self, job)
+        task = asyncio.create_task(honest(self, job))
+        running.add(task)
+        task.add_done_callback(running.discard)
+        return ReportResult("accepted", number)
 
-    CommitQueue.file = file  # type: ignore[method-assign]
+    CommitQueue.store_report = store_report  # type: ignore[method-assign]
 
 
 def _trust_the_cache() -> None:
@@ -369,34 +369,33 @@ def _trust_the_cache() -> None:
 
 def _tell_all() -> None:
     """Log who came, with their address and secret."""
-    from crowdveil.server import logs
-    from crowdveil.server import request_guard as gate
+    from crowdveil.server import logs, request_guard
 
-    honest = gate.RequestGuard._pass
+    honest = request_guard.RequestGuard._pass
 
-    async def tell(self: gate.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
+    async def tell(self: request_guard.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
         told = {name.decode(): value.decode() for name, value in scope["headers"] if name == b"authorization"}
-        logs.log().info("request", extra={"address": gate.address_of(scope), **told})
+        logs.log().info("request", extra={"address": request_guard.address_of(scope), **told})
         await honest(self, scope, receive, send)
 
-    gate.RequestGuard._pass = tell  # type: ignore[method-assign]
+    request_guard.RequestGuard._pass = tell  # type: ignore[method-assign]
 
 
 def _answer_as_one_likes() -> None:
     """Answer with a status that the document does not name."""
     from fastapi import Response
 
-    from crowdveil.server import request_guard as gate
+    from crowdveil.server import request_guard
 
-    honest = gate.RequestGuard._pass
+    honest = request_guard.RequestGuard._pass
 
-    async def answer(self: gate.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
+    async def answer(self: request_guard.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/v1/ping":
             await Response(status_code=418)(scope, receive, send)
         else:
             await honest(self, scope, receive, send)
 
-    gate.RequestGuard._pass = answer  # type: ignore[method-assign]
+    request_guard.RequestGuard._pass = answer  # type: ignore[method-assign]
 
 
 VARIANTS: dict[str, Callable[[], None]] = {

@@ -214,7 +214,7 @@ def test_a_preview_that_takes_too_long_says_so_and_what_would_be_faster(
     monkeypatch.setattr("crowdveil.server.previews.PATIENCE_S", 0)
     answer = server.operate("POST", "/preview", plan().to_bytes())
     assert kind_of(answer) == "invalid"
-    assert answer.json()["detail"].startswith("targets = 1: should be fewer, or the cells larger: the preview took")
+    assert answer.json()["detail"].startswith("targets = 1: should be fewer, or the cells larger; the preview took")
 
 
 def test_two_conductors_on_one_database_do_every_step_once(url: str, server: ServerHarness, tmp_path: Path) -> None:

@@ -94,11 +94,11 @@ def test_what_is_no_tile_server_is_refused(bad: str) -> None:
 
 
 def test_compressed_files_are_the_same_files() -> None:
-    from crowdveil.server.pages import File
+    from crowdveil.server.pages import PageFile
 
-    file = File.of("app.js", b"let a = 1;" * 50)
-    assert gzip.decompress(file.packed) == file.data
-    assert len(file.packed) < len(file.data)
+    file = PageFile.of("app.js", b"let a = 1;" * 50)
+    assert gzip.decompress(file.compressed) == file.data
+    assert len(file.compressed) < len(file.data)
 
 
 @pytest.mark.parametrize(

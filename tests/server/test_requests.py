@@ -18,7 +18,7 @@ from crowdveil.server.logs import JsonLines
 from crowdveil.server.rate_limit import RateLimiter, is_loopback, network_of
 from crowdveil.server.request_guard import HEADERS
 from crowdveil.server.settings import ServerSettings
-from crowdveil.store import NoSeat, SeatClaim, Store, StoredReport, open_store, rows_of, take_seats
+from crowdveil.store import NoSeat, SeatClaim, Store, StoredReport, open_store, report_rows, take_seats
 from crowdveil.store import StoredSeat as StoredSeat
 from crowdveil.wire import Problem, Report, Seat
 from tests.server.harness import NAME, TOKEN, ServerHarness, kind_of, plan
@@ -176,7 +176,7 @@ def test_the_same_report_gets_the_same_receipt_and_a_changed_one_is_refused(star
     assert (first.status_code, first.content) == (again.status_code, again.content)
     assert kind_of(started.report("me", 0)) == "report-conflict"
     assert kind_of(started.report("me", None)) == "report-conflict"
-    assert rows_of(started.store, NAME).symbol.tolist() == [0, 1]
+    assert report_rows(started.store, NAME).symbol.tolist() == [0, 1]
 
 
 def test_a_report_that_does_not_fit_its_seat_is_refused(started: ServerHarness) -> None:
@@ -230,7 +230,7 @@ def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkey
         return take_seats(into, requests)
 
     monkeypatch.setattr("crowdveil.server.commit_queue.take_seats", slowly)
-    with ServerHarness(store, ServerSettings(waiting=1)) as server:
+    with ServerHarness(store, ServerSettings(max_queue_length=1)) as server:
         server.start()
         first = server.take_seat_later("one")
         assert writing.wait(20)

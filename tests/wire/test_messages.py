@@ -209,7 +209,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
     "Problem": (
         Problem.of_input(InputError("symbol", "12", "should be 8 digits")),
         b"""{"detail":"symbol = '12': should be 8 digits","expected":"should be 8 digits","field":"symbol",\
-"status":422,"title":"A field does not fit","type":"/problems/invalid","value":"'12'"}""",
+"status":422,"title":"A field is not valid","type":"/problems/invalid","value":"'12'"}""",
     ),
 }
 """One of each, and its bytes."""
@@ -304,7 +304,7 @@ def test_secrets_and_tags_are_written_one_way() -> None:
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_message_with_an_unknown_field_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="extra = 1: is no field of this message"):
+    with pytest.raises(InputError, match="extra = 1: is not a field of this message"):
         type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.update(extra=1)))
 
 
