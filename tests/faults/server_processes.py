@@ -1,4 +1,4 @@
-"""Server processes that start fast and can be killed: each is forked from a parent that has imported everything.
+"""Start server processes fast, to kill them: each is forked from a parent that has imported everything.
 
     python -m tests.faults.server_processes FD        (started by `ServerProcesses`, speaks JSON lines over a socket)
 
@@ -9,7 +9,7 @@ unchanged, but for the way its scheduler's process is made. `cold` starts the co
 
 Every server leads a session of its own, so that what it leaves behind can be found.
 
-Variants are servers as they must not be built, for tests of the tests.
+Variants are faulty servers, to test that the tests find faults.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ class Server:
         self.code: int | None = None
 
     def kill(self) -> None:
-        """kill -9, and be sure that it is dead."""
+        """Kill the process with SIGKILL and wait until it has ended."""
         os.kill(self.pid, signal.SIGKILL)
         self.wait()
 
     def terminate(self) -> None:
-        """Ask it to stop."""
+        """Send SIGTERM."""
         os.kill(self.pid, signal.SIGTERM)
 
     def wait(self) -> int:
-        """Its exit code, negative for a signal; it stays a zombie until asked, so its number is not given away."""
+        """Return the exit code, negative for a signal; until then the process number is not reused."""
         if self.code is None:
             self.code = self._wait(self.pid)
         return self.code
 
     def left_behind(self, within_s: float = GONE_S) -> list[int]:
-        """Processes of its session that outlive it by so long."""
+        """Return the processes of its session that outlive it by this time."""
         until = time.monotonic() + within_s
         while (found := session(self.pid)) and time.monotonic() < until:
             time.sleep(0.05)
@@ -88,12 +88,12 @@ class Server:
             raise ChildProcessError(f"the server ended with code {self.wait()}; {self.last_words()}")
 
     def last_words(self) -> str:
-        """The end of its log."""
+        """Return the end of its log."""
         return f"its log ends with {Path(self.log).read_text()[-2000:]!r}"
 
 
 def session(leader: int) -> list[int]:
-    """Living processes of a session, but for its leader."""
+    """Return the running processes of a session except its leader."""
     found = []
     for entry in os.listdir("/proc"):
         if not entry.isdecimal() or int(entry) == leader:
@@ -106,7 +106,7 @@ def session(leader: int) -> list[int]:
 
 
 def free_port() -> int:
-    """A port that nobody listens at, and that no client is given as its own.
+    """Return a port that no process listens on, and that no client gets as its own.
 
     One of those would not do for a server that comes and goes: whoever asks for it while it is gone may be given that
     very port, is connected to itself, and keeps the server from coming back.
@@ -120,7 +120,7 @@ def free_port() -> int:
 
 
 def wait_until_it_answers(server: Server, within_s: float = 60.0) -> float:
-    """Seconds until /healthz says 200; an error if it ends or never does."""
+    """Return the seconds until /healthz answers 200; raise if the server ends or never answers."""
     began = time.monotonic()
     while time.monotonic() - began < within_s:
         server.check()
@@ -134,7 +134,7 @@ def wait_until_it_answers(server: Server, within_s: float = 60.0) -> float:
 
 
 class ServerProcesses:
-    """The parent of forked servers; closing it ends those that still live."""
+    """The parent of forked servers; closing it ends those that still run."""
 
     def __enter__(self) -> Self:
         ours, theirs = socket.socketpair()
@@ -155,7 +155,7 @@ class ServerProcesses:
         self._process.wait()
 
     def start(self, options: ServerOptions) -> Server:
-        """A new server process; it may not listen yet."""
+        """Start a server process; it may not listen yet."""
         return Server(self._ask({"do": "start", "options": asdict(options)}), options, self._waited)
 
     def _waited(self, pid: int) -> int:
@@ -170,7 +170,7 @@ class ServerProcesses:
 
 @contextmanager
 def running(processes: ServerProcesses, options: ServerOptions) -> Iterator[Server]:
-    """A server that answers, until the block ends; whatever became of it by then, it is gone afterwards."""
+    """Run a server until the block ends; it has ended afterwards, whatever happens."""
     server = processes.start(options)
     try:
         wait_until_it_answers(server)
@@ -182,7 +182,7 @@ def running(processes: ServerProcesses, options: ServerOptions) -> Iterator[Serv
 
 
 def cold(options: ServerOptions) -> Server:
-    """The command that people start, `crowdveil serve`, from nothing."""
+    """Start `crowdveil serve` as a user would, without forking."""
     command = [str(Path(sys.executable).with_name("crowdveil")), "serve", "--database", options.database]
     command += [
         "--port",
@@ -201,7 +201,7 @@ def cold(options: ServerOptions) -> Server:
 
 
 def main() -> None:
-    """Fork servers as asked, until the other end hangs up."""
+    """Fork servers as requested, until the other end disconnects."""
     import psycopg  # noqa: F401
     import sqlalchemy.dialects.postgresql.psycopg
     import sqlalchemy.dialects.sqlite.pysqlite  # noqa: F401
@@ -332,7 +332,7 @@ def _fork_scheduler(database: str) -> tuple[int, int, int]:
     return to_scheduler, from_scheduler, pid
 
 
-# --- servers as they must not be ------------------------------------------------------------------------------
+# --- faulty servers ----------------------------------------------------------------------------------------
 
 
 def _acknowledge_first() -> None:
@@ -368,7 +368,7 @@ def _trust_the_cache() -> None:
 
 
 def _tell_all() -> None:
-    """Log who came, with their address and secret."""
+    """Log the address and the secret of every request."""
     from crowdveil.server import logs, request_guard
 
     honest = request_guard.RequestGuard._pass

@@ -89,7 +89,7 @@ def test_the_database_itself_refuses(busy: Store, what: str) -> None:
         run(busy, REFUSED[what])
 
 
-def test_the_same_statement_is_taken_where_it_is_right(busy: Store) -> None:
+def test_the_same_statement_is_accepted_where_it_is_valid(busy: Store) -> None:
     """So the refusals above are for their reason, not for a slip in the statement."""
     with busy.writing() as connection:
         for statement in (
@@ -265,7 +265,7 @@ def test_of_two_different_reports_sent_at_once_the_stored_one_alone_is_accepted(
             )
 
 
-def test_devices_that_enrol_at_once_get_different_seats_and_a_device_that_asks_twice_gets_one(url: str) -> None:
+def test_devices_that_ask_at_once_get_different_seats_and_one_that_asks_twice_gets_one(url: str) -> None:
     with open_store(url) as store, open_store(url) as another:
         started(store, size=20)
 

@@ -59,7 +59,7 @@ def test_an_operator_is_found_by_the_hash_of_the_token_and_can_get_a_new_one(sto
     assert operator_token_hashes(store) == {"ann": hashed("new"), "bob": hashed("his")}
 
 
-def test_a_campaign_is_kept_as_it_was_given(store: Store) -> None:
+def test_a_campaign_is_stored_as_it_was_sent(store: Store) -> None:
     made = create_campaign(store, NAME, '{"a": 1}', offer="Käse\n☕", seed=2**53 - 1, created=5, enrolment="invite")
     assert get_campaign(store, NAME) == made == list_campaigns(store)[0]
     assert made.state == "draft"
@@ -82,7 +82,7 @@ def test_a_campaign_goes_through_its_states_and_through_no_others(store: Store) 
         set_state(store, "other", "open")
 
 
-def test_a_campaign_with_an_open_round_is_not_closed_and_a_claim_does_not_hinder(store: Store) -> None:
+def test_a_campaign_with_an_open_round_is_not_closed_but_one_with_a_claim_is(store: Store) -> None:
     started(store)
     with pytest.raises(InputError, match="still open"):
         set_state(store, NAME, "closed")
@@ -105,13 +105,13 @@ def test_a_rounds_policy_comes_back_byte_for_byte(store: Store) -> None:
     assert policy_bytes(store, NAME, 1) is None
 
 
-def test_of_two_who_open_a_round_the_first_stays(store: Store) -> None:
+def test_the_first_of_two_openings_of_a_round_stays(store: Store) -> None:
     started(store)
     again = open_round(store, NAME, 0, policy(0.3), size=5, deadline=9)
     assert again == (0, "open", policy().hash, None, None)
 
 
-def test_one_makes_a_rounds_policy_until_the_claim_runs_out(store: Store) -> None:
+def test_one_scheduler_makes_the_policy_of_a_round_until_its_claim_expires(store: Store) -> None:
     create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
     set_state(store, NAME, "open")
     assert claim_round(store, NAME, 0, now=0, until=10)
@@ -169,7 +169,7 @@ def test_a_full_round_has_no_more_seats_and_the_next_has_its_own(store: Store) -
     assert take_seat(store, NAME, hashed("fourth")) == "no-seat"
 
 
-def test_there_is_no_seat_in_a_campaign_that_is_not_there_or_not_open(store: Store) -> None:
+def test_there_is_no_seat_in_a_campaign_that_is_unknown_or_not_open(store: Store) -> None:
     assert take_seat(store, NAME, hashed("me")) == "not-found"
     create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
     assert take_seat(store, NAME, hashed("me")) == "wrong-state"
@@ -212,7 +212,7 @@ def test_within_one_batch_too_the_first_report_of_a_participant_stays(store: Sto
     assert report_rows(store, NAME).symbol.tolist() == [1]
 
 
-def test_a_report_that_does_not_fit_is_refused_for_its_reason_and_the_others_are_kept(store: Store) -> None:
+def test_a_report_that_is_not_valid_is_refused_with_its_reason_and_the_others_are_stored(store: Store) -> None:
     started(store)
     seats = seated(store, 6)
     good = report(seats[0], None)
@@ -256,7 +256,7 @@ def test_a_batch_may_hold_reports_of_several_campaigns(store: Store) -> None:
     assert add_reports(store, []) == []
 
 
-def test_thousands_of_seats_and_reports_go_in_together(store: Store) -> None:
+def test_thousands_of_seats_and_reports_are_stored_in_one_commit(store: Store) -> None:
     started(store)
     seats = seated(store, 6000)
     assert [seat.participant for seat in seats] == list(range(6000))
@@ -272,7 +272,7 @@ def test_every_refusal_is_in_the_table_of_problems() -> None:
 # --- selections -----------------------------------------------------------------------------------------------
 
 
-def test_a_selection_finishes_a_closed_campaign_once_and_tells_each_how_they_stand(store: Store) -> None:
+def test_a_selection_finishes_a_closed_campaign_once_and_sets_the_state_of_each_participant(store: Store) -> None:
     started(store)
     seats = seated(store, 4)
     assert all_accepted(store, [report(seat, number) for number, seat in enumerate(seats[:3])])
@@ -360,7 +360,7 @@ def test_a_server_that_does_not_answer_is_a_clear_error_without_the_password() -
     assert "secret" not in str(refused.value)
 
 
-def test_what_was_learnt_is_kept_round_by_round_and_the_last_one_is_shown(store: Store) -> None:
+def test_an_estimate_is_stored_after_each_round_and_the_last_one_is_shown(store: Store) -> None:
     started(store)
     seat = seated(store, 1)[0]
     assert all_accepted(store, [report(seat, 1)])
