@@ -32,12 +32,12 @@ from crowdveil.server.scheduler import step
 from crowdveil.store import (
     SeatClaim,
     Store,
+    count_reports,
     create_campaign,
-    enrol_many,
     open_store,
-    reported,
     rounds_of,
     set_state,
+    take_seats,
 )
 from crowdveil.wire import PROTOCOL, CampaignPlan
 
@@ -248,7 +248,7 @@ def memory(kind: str, url: str, server: Server, load: Load, first: int, reports:
     with open_store(url) as store:
         for start in range(first, first + reports, 10_000):
             devices = range(start, min(start + 10_000, first + reports))
-            enrol_many(store, [SeatClaim(CAMPAIGN, sha256(SECRET % one).hexdigest()) for one in devices])
+            take_seats(store, [SeatClaim(CAMPAIGN, sha256(SECRET % one).hexdigest()) for one in devices])
     marks = sorted({max(1, round(reports * share)) for share in (0.05, 0.25, 0.5, 1.0)})
     held: dict[int, float] = {}
     began, sent = time.perf_counter(), 0
@@ -271,7 +271,7 @@ def a_million(kind: str, url: str, first: int, empty_s: float) -> Iterator[Line]
             symbols = connection.execute(text("SELECT symbols FROM rounds")).scalar_one()
         fill(store, first, MILLION - 1, symbols)
         began = time.perf_counter()
-        there = reported(store, CAMPAIGN, 0)
+        there = count_reports(store, CAMPAIGN, 0)
         count_s = time.perf_counter() - began
         sizes = disk(store, there)
     with running(url) as (server, load):

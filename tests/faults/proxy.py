@@ -1,4 +1,4 @@
-"""A bad network: a proxy that loses requests and answers, and lets some wait.
+"""Imitate a bad network by a proxy that loses requests and answers, and delays some.
 
 Half of what it drops never reaches the server; of the other half the server has done its part, and only the answer is
 lost, or cut in two. A request that waits may arrive after its device has given up and sent it again.
@@ -15,7 +15,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from tests.faults.nursery import HOST
+from tests.faults.server_processes import HOST
 
 DROPPED = 0.3
 STALLED = 0.002
@@ -24,17 +24,17 @@ LARGEST = 1 << 24
 
 
 def forwarded_address(source: str) -> str:
-    """Who x-forwarded-for names for a device from a loopback address: one of the network for benchmarks."""
+    """Return the address in x-forwarded-for for a device at a loopback address: one of the benchmark network."""
     _, _, third, fourth = source.split(".")
     return f"198.18.{third}.{fourth}"
 
 
 @dataclass
 class BadNetwork:
-    """The proxy and what it did."""
+    """The proxy, and counts of what it did."""
 
     server_port: int
-    dice: random.Random
+    rng: random.Random
     dropped: float = DROPPED
     stalled: float = STALLED
     stall_s: float = STALL_S
@@ -42,7 +42,7 @@ class BadNetwork:
     port: int = 0
 
     async def start(self) -> asyncio.Server:
-        """Listen; whoever starts it closes it."""
+        """Listen; the caller closes it."""
         listening = await asyncio.start_server(self._serve, HOST, 0, limit=LARGEST, backlog=1024)
         self.port = listening.sockets[0].getsockname()[1]
         return listening
@@ -54,10 +54,10 @@ class BadNetwork:
         try:
             while True:
                 request = await _message(reader)
-                if self.dice.random() < self.stalled:
+                if self.rng.random() < self.stalled:
                     self.done["stalled"] += 1
                     await asyncio.sleep(self.stall_s)
-                fate = self.dice.random()
+                fate = self.rng.random()
                 if fate < self.dropped / 2:
                     self.done["lost before the server"] += 1
                     return
@@ -71,7 +71,7 @@ class BadNetwork:
                 answer = await _message(upstream[0])
                 if fate < self.dropped:
                     self.done["lost after the server"] += 1
-                    if self.dice.random() < 0.5:
+                    if self.rng.random() < 0.5:
                         writer.write(answer[: len(answer) // 2])
                     return
                 self.done["delivered"] += 1
@@ -87,7 +87,7 @@ class BadNetwork:
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes:
-    """A request or an answer, whole."""
+    """Read a whole request or answer."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = 0
     for line in head.lower().split(b"\r\n"):

@@ -1,4 +1,4 @@
-"""Real devices, `crowdveil.client.Device`, each with its own ledger, its own address and its own place.
+"""Run real devices, `crowdveil.client.Device`, each with its own ledger, its own address and its own place.
 
     python -m tests.faults.real_devices '{"port": ..., "first": 0, "last": 5000, ...}'
 
@@ -29,24 +29,26 @@ from crowdveil.client.fleet import Certified
 from crowdveil.client.transport import check_url
 from crowdveil.errors import CampaignRefused, ServerUnreachable
 from crowdveil.traces import Visits
-from tests.faults.nursery import HOST
+from tests.faults.server_processes import HOST
 
 CAMPAIGN = "noise"
 TIMEOUT_S = 3.0
 """Shorter than the network stalls, so that some requests arrive after they were sent again."""
-SETTINGS = DeviceSettings(retry_policy=RetryPolicy(attempts=8, first_wait_s=0.02, longest_wait_s=1.0), beat_s=0)
+SETTINGS = DeviceSettings(
+    retry_policy=RetryPolicy(attempts=8, first_wait_s=0.02, longest_wait_s=1.0), seat_interval_s=0
+)
 AGAIN_S = 0.2
 SOUTH, WEST, SIDE_KM = 48.1, 11.5, 8
 
 
 def town() -> cv.Grid:
-    """8 x 8 km where coordinates have digits of their own."""
+    """Make an area of 8 x 8 km whose coordinates are recognisable by their digits."""
     return cv.Grid.from_bounds(SOUTH, WEST, SOUTH + 0.0089 * SIDE_KM, WEST + 0.0134 * SIDE_KM, cell_km=1.0)
 
 
 @dataclass(frozen=True)
 class Person:
-    """Who owns a device, where they are, and where they call from."""
+    """The owner of a device: place and network address."""
 
     number: int
     where: LocationHistory
@@ -54,20 +56,20 @@ class Person:
 
 
 def person(number: int, seed: int) -> Person:
-    """The same one for the same number and seed."""
-    dice = random.Random(f"{seed} {number}")
+    """Make a person, the same one for the same number and seed."""
+    rng = random.Random(f"{seed} {number}")
     address = f"127.77.{number // 250}.{number % 250 + 2}"
     cells = len(town_cells())
     if number % 10 == 0:
-        latitude, longitude = (base + dice.uniform(0.005, 0.06) for base in (SOUTH, WEST))
+        latitude, longitude = (base + rng.uniform(0.005, 0.06) for base in (SOUTH, WEST))
         return Person(number, _visits(latitude, longitude), address)
     if number % 10 == 1:  # nowhere often: reports NULL
-        return Person(number, {cell: dice.uniform(0.02, 0.03) for cell in dice.sample(range(cells), 20)}, address)
-    return Person(number, {dice.randrange(cells): dice.uniform(0.6, 0.9)}, address)
+        return Person(number, {cell: rng.uniform(0.02, 0.03) for cell in rng.sample(range(cells), 20)}, address)
+    return Person(number, {rng.randrange(cells): rng.uniform(0.6, 0.9)}, address)
 
 
 def town_cells() -> Sequence[int]:
-    """The cells of the town."""
+    """Return the cells of the town."""
     return range(_CELLS)
 
 
@@ -75,7 +77,7 @@ _CELLS = len(town())
 
 
 def _visits(latitude: float, longitude: float) -> Visits:
-    """Every day of the last two weeks at one place."""
+    """Make visits to one place on every day of the last two weeks."""
     noon = datetime.combine(date.today(), datetime.min.time(), UTC)
     days = [int((noon - timedelta(days=day)).timestamp()) for day in range(1, 15)]
     here = np.ones(len(days))
@@ -85,7 +87,7 @@ def _visits(latitude: float, longitude: float) -> Visits:
 
 
 class FromAddress(HttpTransport):
-    """The device's own transport, from an address of its own."""
+    """A transport that sends from an address of its own."""
 
     def __init__(self, url: str, address: str) -> None:
         # Not the one of `HttpTransport`: it would read all certificates of the system, for each device.
@@ -96,7 +98,7 @@ class FromAddress(HttpTransport):
 
 
 def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -> LedgerEntry | None:
-    """Join, as often as it takes."""
+    """Join, and try again until the report is acknowledged."""
     Ledger.create(ledger)
     with FromAddress(url, who.address) as transport:
         device = Device(SETTINGS, ledger, transport, read_policy=once.read, check=once.check)
@@ -115,7 +117,7 @@ def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -
 
 
 def main() -> None:
-    """Play some devices, a line of JSON for each that is through."""
+    """Run some devices; print a line of JSON for each that is done."""
     given = json.loads(sys.argv[1])
     url, folder, seed = f"http://{HOST}:{given['port']}", Path(given["ledgers"]), given["seed"]
     once, give_up = Certified(), time.monotonic() + given["within_s"]

@@ -1,4 +1,4 @@
-"""What a run of faults found: one line for each promise and database."""
+"""Format the results of a run: one row for each promise and database."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SHOWN = 10
 
 
 @dataclass
-class Line:
-    """A promise, put to the test."""
+class ResultRow:
+    """The result of testing one promise."""
 
     promise: str
     where: str
@@ -42,7 +42,7 @@ class Progress:
             sys.stderr.flush()
 
 
-def render(lines: list[Line]) -> str:
+def render(lines: list[ResultRow]) -> str:
     """The table, then what failed and what else is worth knowing."""
     rows = [("promise", "where", "trials", "failures", "seconds")]
     rows += [

@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.server.child_process import Child
+from crowdveil.server.child_process import ChildProcess
 from crowdveil.server.scheduler import DATABASE
 from crowdveil.store import open_store
 
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_process_that_ends_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdveil.server.child_process.RESTART_S", 0.01)
     heard: list[bytes] = []
 
     async def watch() -> None:
-        child = Child("tests.server.short_lived", {"PYTHONPATH": str(ROOT)}, heard.append)
+        child = ChildProcess("tests.server.short_lived", {"PYTHONPATH": str(ROOT)}, heard.append)
         child.start()
         while len(set(heard)) < 3:
             await asyncio.sleep(0.01)
@@ -31,14 +31,14 @@ def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> 
     asyncio.run(asyncio.wait_for(watch(), 60))
 
 
-def test_a_conductor_ends_when_its_server_is_gone(tmp_path: Path) -> None:
+def test_a_scheduler_ends_when_its_server_ends(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
     open_store(url).close()
     environment = {**os.environ, DATABASE: url}
-    conductor = subprocess.Popen(
+    scheduler = subprocess.Popen(
         [sys.executable, "-m", "crowdveil.server.scheduler"], stdin=subprocess.PIPE, env=environment
     )
-    assert conductor.stdin is not None
-    conductor.stdin.write(b"\n")
-    conductor.stdin.close()
-    assert conductor.wait(60) == 0
+    assert scheduler.stdin is not None
+    scheduler.stdin.write(b"\n")
+    scheduler.stdin.close()
+    assert scheduler.wait(60) == 0

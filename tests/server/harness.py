@@ -1,4 +1,4 @@
-"""The real application over a real store, without sockets: requests by hand, devices by a transport."""
+"""Run the real application on a real store without sockets, for single requests and as a transport for devices."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from crowdveil.wire import (
     CampaignPlan,
     CampaignView,
     Problem,
+    Report,
     Seat,
     SeatRequest,
     StateChange,
-    Upload,
     secret_digest,
 )
 from tests.town import square_town
@@ -61,8 +61,8 @@ def plan(**changes: Any) -> CampaignPlan:
     return CampaignPlan.model_validate(given)
 
 
-class Hall:
-    """A server that its test drives."""
+class ServerHarness:
+    """A server in this process; its scheduler advances when a test calls `step`."""
 
     def __init__(self, store: Store, settings: server_settings.ServerSettings | None = None, client: str = "127.0.0.1"):
         add_operator(store, "operator", secret_digest(TOKEN))
@@ -71,8 +71,8 @@ class Hall:
         self.app = create_app(
             store, settings or server_settings.ServerSettings(announcement_age_s=0), clock=lambda: NOW
         )
-        line = httpx.ASGITransport(self.app, client=(client, 50_000), raise_app_exceptions=False)
-        self.client = httpx.AsyncClient(transport=line, base_url="http://hall")
+        transport = httpx.ASGITransport(self.app, client=(client, 50_000), raise_app_exceptions=False)
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://server")
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -84,17 +84,17 @@ class Hall:
         self._open.__exit__(kind, error, at)
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> httpx.Response:
-        """One request; a body is JSON unless a header says otherwise."""
+        """Send one request; a body is JSON unless a header says otherwise."""
         sent = dict(JSON) if body is not None else {}
         sent |= {name.replace("_", "-"): text for name, text in headers.items()}
         return self._request(method, path, body, sent)
 
     def operate(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
-        """A request of the operator's."""
+        """Send a request as the operator."""
         return self.ask(method, f"/v1/operator{path}", body, **AS_OPERATOR)
 
     def step(self, seconds: int = 0) -> list[SchedulerEvent]:
-        """Let the conductor look at everything once, some seconds later."""
+        """Run one step of the scheduler, some seconds later."""
         self.now += seconds
         return step(self.store, self.now)
 
@@ -111,29 +111,29 @@ class Hall:
     def view(self, name: str = NAME) -> CampaignView:
         return CampaignView.from_bytes(self.operate("GET", f"/campaigns/{name}").content)
 
-    def enrol(self, secret: str, name: str = NAME, invite: str | None = None) -> httpx.Response:
+    def take_seat(self, secret: str, name: str = NAME, invite: str | None = None) -> httpx.Response:
         body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
         return self.ask("POST", f"/v1/campaigns/{name}/seats", body)
 
-    def upload(self, secret: str, upload: Upload, name: str = NAME) -> httpx.Response:
-        return self.ask("PUT", f"/v1/campaigns/{name}/report", upload.to_bytes(), authorization=f"Bearer {secret}")
+    def send_report(self, secret: str, report: Report, name: str = NAME) -> httpx.Response:
+        return self.ask("PUT", f"/v1/campaigns/{name}/report", report.to_bytes(), authorization=f"Bearer {secret}")
 
     def report(self, secret: str, symbol: int | None, name: str = NAME) -> httpx.Response:
         """Take a seat and report."""
-        seat = Seat.from_bytes(self.enrol(secret, name).content)
-        return self.upload(secret, Upload.of(seat, symbol), name)
+        seat = Seat.from_bytes(self.take_seat(secret, name).content)
+        return self.send_report(secret, Report.of(seat, symbol), name)
 
     def send(self, request: HttpRequest) -> HttpReply:
-        """As a transport for devices."""
+        """Send a request of a device, as its transport."""
         answer = self._request(request.method, request.path, request.body or None, dict(request.headers))
         return HttpReply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
 
     def stream(self, method: str, path: str, parts: AsyncIterator[bytes]) -> httpx.Response:
-        """A request whose length is not announced."""
+        """Send a request without a content-length header."""
         return self._request(method, path, parts, dict(JSON))
 
-    def enrol_later(self, secret: str) -> Future[httpx.Response]:
-        """Ask for a seat, and do not wait."""
+    def take_seat_later(self, secret: str) -> Future[httpx.Response]:
+        """Request a seat without waiting for the answer."""
         body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
         path = f"/v1/campaigns/{NAME}/seats"
         return self._portal.start_task_soon(lambda: self.client.post(path, content=body, headers=JSON))
@@ -144,21 +144,21 @@ class Hall:
         return self._portal.call(lambda: self.client.request(method, path, content=body, headers=headers))
 
     def device(self, path: Path, seed: int | None = None) -> Device:
-        """A real device; with a seed, one whose dice can be thrown again elsewhere."""
+        """Make a real device; with a seed, its random bits can be repeated elsewhere."""
         if not path.exists():
             Ledger.create(path)
-        dice = secrets.randbits if seed is None else random.Random(seed).getrandbits
+        random_bits = secrets.randbits if seed is None else random.Random(seed).getrandbits
         return Device(
-            DeviceSettings(retry_policy=RetryPolicy(attempts=2), beat_s=0),
+            DeviceSettings(retry_policy=RetryPolicy(attempts=2), seat_interval_s=0),
             path,
             self,
             sleep=lambda _: None,
-            random_bits=dice,
+            random_bits=random_bits,
         )
 
 
 def kind_of(answer: httpx.Response) -> str:
-    """Which problem an answer is."""
+    """Return the kind of problem that an answer is."""
     assert answer.headers["content-type"] == "application/problem+json"
     problem = Problem.from_bytes(answer.content)
     assert problem.status == answer.status_code

@@ -1,7 +1,7 @@
-"""Many light devices over real HTTP: a seat, one report, the same bytes until a receipt comes.
+"""Run many light devices over real HTTP: a seat, one report, the same bytes until a receipt comes.
 
 They draw nothing and certify nothing, so that thousands of them fit beside the server that they load. What they were
-told is kept: who was acknowledged is what the database is held against afterwards (`judge`).
+told is kept: who was acknowledged is what the database is held against afterwards (`verify`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from crowdveil.policy.policy import Policy
-from crowdveil.wire import PROTOCOL, Problem, Receipt, Seat, SeatRequest, Upload, secret_digest
-from tests.faults.nursery import HOST
+from crowdveil.wire import PROTOCOL, Problem, Receipt, Report, Seat, SeatRequest, secret_digest
+from tests.faults.server_processes import HOST
 
 TIMEOUT_S = 10.0
 NULLS = 0.05
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """The kind of the problem it is."""
+        """Return the kind of the problem."""
         return Problem.from_bytes(self.body).kind
 
 
@@ -46,11 +46,11 @@ class Sent:
     answered: bool = False
 
 
-class Wire:
-    """One connection, made again when it breaks."""
+class HttpConnection:
+    """A connection that is opened again when it breaks."""
 
     def __init__(self, port: Callable[[], int], timeout_s: float = TIMEOUT_S, sent: list[Sent] | None = None) -> None:
-        """`sent` takes down every request."""
+        """`sent` records every request."""
         self._port = port
         self._timeout_s = timeout_s
         self._sent = sent
@@ -59,7 +59,7 @@ class Wire:
     async def ask(
         self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> Answer | None:
-        """Send a request once; None when no whole answer came."""
+        """Send a request once; return None if no complete answer came."""
         lines = {"host": HOST, "content-length": str(len(body)), **(headers or {})}
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         try:
@@ -75,21 +75,21 @@ class Wire:
                 answer, lasts = await read_answer(reader)
                 sent.answered = True
         except (OSError, EOFError, TimeoutError, ValueError):
-            self.hang_up()
+            self.disconnect()
             return None
         if not lasts:
-            self.hang_up()
+            self.disconnect()
         return answer
 
-    def hang_up(self) -> None:
-        """Drop the connection."""
+    def disconnect(self) -> None:
+        """Close the connection."""
         if self._ends is not None:
             self._ends[1].close()
             self._ends = None
 
 
 async def read_answer(reader: asyncio.StreamReader) -> tuple[Answer, bool]:
-    """An answer, and whether the connection lasts."""
+    """Read an answer, and whether the connection stays open."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     fields = dict(line.lower().split(": ", 1) for line in head[1:] if line)
     body = await reader.readexactly(int(fields.get("content-length", "0")))
@@ -98,12 +98,12 @@ async def read_answer(reader: asyncio.StreamReader) -> tuple[Answer, bool]:
 
 @dataclass(eq=False)
 class LightDevice:
-    """What one of them knows."""
+    """What one device knows."""
 
     campaign: str
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     seat: Seat | None = None
-    upload: Upload | None = None
+    report: Report | None = None
     receipt: Receipt | None = None
 
     @property
@@ -112,52 +112,52 @@ class LightDevice:
 
 
 class Load:
-    """Devices that come one after another, many at a time, until told to stop; all that began then finish."""
+    """Devices that join one after another, many at a time, until stopped; those that began then finish."""
 
     def __init__(
         self,
         ports: Sequence[int],
         campaigns: Sequence[str],
-        dice: random.Random,
+        rng: random.Random,
         pause_s: float = 0.05,
         symbol: Callable[[int], int | None] | None = None,
     ) -> None:
-        """`symbol` chooses from so many; left out: any, and now and then NULL."""
+        """`symbol` chooses one of a number of symbols (default: any, and sometimes NULL)."""
         self._ports = ports
         self._campaigns = campaigns
-        self._dice = dice
+        self._dice = rng
         self._pause_s = pause_s
         self._symbol = symbol or self._any_symbol
         self.stopping = False
         self.devices: list[LightDevice] = []
-        """Those that were given a seat."""
+        """Devices that have a seat."""
         self.faults: list[str] = []
         """Answers that no server should give."""
         self.answers: Counter[str] = Counter()
         self.policies: dict[tuple[str, int], Policy] = {}
         self.in_flight = 0
-        """Reports that are on their way."""
+        """Reports that are being sent."""
         self.acknowledged = 0
         self.sent: list[Sent] = []
         """Every request."""
 
     async def run(self, workers: int, devices: int | None = None) -> None:
-        """Let them come; for ever, or so many."""
+        """Let devices join, without end or a number of them."""
         left = iter(range(devices)) if devices is not None else None
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
                 group.create_task(self._work(left))
 
     async def _work(self, left: object) -> None:
-        wire = Wire(lambda: self._dice.choice(self._ports), sent=self.sent)
+        wire = HttpConnection(lambda: self._dice.choice(self._ports), sent=self.sent)
         while not self.stopping and (left is None or next(left, None) is not None):  # type: ignore[call-overload]
             device = LightDevice(self._dice.choice(self._campaigns))
             if await self._take_seat(wire, device):
                 self.devices.append(device)
                 await self._report(wire, device)
-        wire.hang_up()
+        wire.disconnect()
 
-    async def _take_seat(self, wire: Wire, device: LightDevice) -> bool:
+    async def _take_seat(self, wire: HttpConnection, device: LightDevice) -> bool:
         body = SeatRequest(protocol=PROTOCOL, secret_digest=device.secret_hash).to_bytes()
         path = f"/v1/campaigns/{device.campaign}"
         unsure = False
@@ -177,7 +177,7 @@ class Load:
         await self._learn_policy(wire, device.campaign, device.seat)
         return True
 
-    async def _learn_policy(self, wire: Wire, campaign: str, seat: Seat) -> None:
+    async def _learn_policy(self, wire: HttpConnection, campaign: str, seat: Seat) -> None:
         while (campaign, seat.round) not in self.policies:
             answer = await wire.ask("GET", f"/v1/campaigns/{campaign}/rounds/{seat.round}/policy")
             if answer is not None and answer.status == 200:
@@ -187,11 +187,11 @@ class Load:
         if self.policies[campaign, seat.round].hash != seat.policy_hash:
             self.faults.append(f"{campaign}, round {seat.round}: seats under two policies")
 
-    async def _report(self, wire: Wire, device: LightDevice) -> None:
+    async def _report(self, wire: HttpConnection, device: LightDevice) -> None:
         assert device.seat is not None
         symbols = self.policies[device.campaign, device.seat.round].symbol_count
-        device.upload = Upload.of(device.seat, self._symbol(symbols))
-        body = device.upload.to_bytes()
+        device.report = Report.of(device.seat, self._symbol(symbols))
+        body = device.report.to_bytes()
         headers = {**JSON_BODY, "authorization": f"Bearer {device.secret}"}
         while device.receipt is None:
             self.in_flight += 1
@@ -202,7 +202,7 @@ class Load:
             if answer is not None and answer.status == 200:
                 device.receipt = Receipt.from_bytes(answer.body)
                 self.acknowledged += 1
-                if device.receipt != Receipt.of(device.campaign, device.seat.participant, device.upload):
+                if device.receipt != Receipt.of(device.campaign, device.seat.participant, device.report):
                     self.faults.append(f"the receipt {device.receipt!r} is for another report")
             elif answer is not None and answer.status not in (429, 503):
                 self.faults.append(f"a report was answered with {answer.status} {answer.body[:200]!r}")
@@ -222,18 +222,18 @@ class Load:
 
 
 async def answers(port: int) -> bool:
-    """Whether a server is well."""
-    wire = Wire(lambda: port, 2.0)
+    """Return whether a server is healthy."""
+    wire = HttpConnection(lambda: port, 2.0)
     answer = await wire.ask("GET", "/healthz")
-    wire.hang_up()
+    wire.disconnect()
     return answer is not None and answer.status == 200
 
 
-class OperatorWire:
-    """What an operator asks, again until it is answered."""
+class OperatorConnection:
+    """Send the requests of an operator, again until they are answered."""
 
     def __init__(self, port: Callable[[], int], token: str) -> None:
-        self._wire = Wire(port)
+        self._wire = HttpConnection(port)
         self._headers = {"authorization": f"Bearer {token}"}
 
     async def __call__(self, method: str, path: str, body: bytes = b"", within_s: float = 60.0) -> bytes:
@@ -263,9 +263,9 @@ class OperatorWire:
             while json.loads(await self("GET", f"/campaigns/{campaign}"))["state"] != "finished":
                 await asyncio.sleep(0.1)
 
-    def hang_up(self) -> None:
-        """Drop the connection."""
-        self._wire.hang_up()
+    def disconnect(self) -> None:
+        """Close the connection."""
+        self._wire.disconnect()
 
 
 def _state(state: str) -> bytes:
