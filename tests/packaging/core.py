@@ -71,10 +71,9 @@ def main(wheel: Path) -> int:
             return 1
         files, bytecode = _size_mb(home)
         ratio = _start_ratio(home, work)
-    _say("size", f"{files:.0f} MB of files (limit: {MAX_SIZE_MB:.0f}), and {bytecode:.0f} MB of bytecode made by pip")
-    _say(
-        "start", f"ratio {ratio:.1f} of `crowdveil --help` to `import typer, rich` (goal: at most {MAX_START_RATIO:g})"
-    )
+    _say("size", f"{files:.0f} MB of files (limit: {MAX_SIZE_MB:.0f} MB), and {bytecode:.0f} MB of bytecode from pip")
+    goal = f"goal: at most {MAX_START_RATIO:g}"
+    _say("start", f"ratio {ratio:.1f} ({goal}), `crowdveil --help` to `python -c 'import typer, rich'`")
     if files > MAX_SIZE_MB:
         print(f"core: {files:.0f} MB is more than {MAX_SIZE_MB:.0f} MB", file=sys.stderr)  # noqa: T201
         return 1

@@ -33,12 +33,8 @@ EXTRAS_OF_MODULES = {
 ANY_EXTRA = {"cli"}
 """Rooms of the core that may import the libraries of every extra, but only within functions."""
 
-STARTS = (
-    *("crowdveil", "crowdveil.cli", "crowdveil.cli.app", "crowdveil.area", "crowdveil.traces", "crowdveil.profile"),
-    *("crowdveil.policy", "crowdveil.certify", "crowdveil.draw", "crowdveil.prior", "crowdveil.campaign"),
-    *("crowdveil.wire", "crowdveil.client", "crowdveil.simulate", "crowdveil.simulate.compare"),
-)
-"""What can be imported with the core alone."""
+NEED_EXTRAS = {"paper"}
+"""Rooms that draw what they compute; only the command line imports them."""
 
 NOT_IMPORTED = {
     "httptools": "uvicorn's parser, chosen by name",
@@ -142,7 +138,19 @@ def test_what_a_module_imports_is_declared_where_the_module_belongs(one: Importe
     assert distributions(one.library) & allowed, f"{one.module} imports {one.library}: declare it for {where}"
 
 
-@pytest.mark.parametrize("start", STARTS)
+def starts() -> list[str]:
+    """Return what can be imported with the core alone."""
+    rooms = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    core = rooms - set(EXTRAS_OF_ROOMS) - NEED_EXTRAS - {"__init__"}
+    return [
+        "crowdveil",
+        "crowdveil.cli.app",
+        "crowdveil.simulate.compare",
+        *(f"crowdveil.{one}" for one in sorted(core)),
+    ]
+
+
+@pytest.mark.parametrize("start", starts())
 def test_the_core_is_imported_without_any_extra(start: str) -> None:
     """Follow the imports that are made at once, those of the packages on the way included."""
     via: dict[str, str] = {start: ""}
@@ -179,13 +187,20 @@ def test_what_is_declared_is_imported() -> None:
 def test_the_exceptions_are_still_needed() -> None:
     everything = declared("all") | declared("spark")
     assert set(NOT_IMPORTED) <= everything
-    for path in [*EXTRAS_OF_ROOMS, *EXTRAS_OF_MODULES, *ANY_EXTRA]:
+    for path in [*EXTRAS_OF_ROOMS, *EXTRAS_OF_MODULES, *ANY_EXTRA, *NEED_EXTRAS]:
         assert (SOURCE / path).exists(), f"{path} has moved"
 
 
 def test_all_is_everything_but_spark() -> None:
     assert declared("all") == declared("server") | declared("plots") | declared("batch")
     assert not {"pyspark", "py4j"} & declared("all")
+
+
+def test_every_extra_that_a_text_names_exists() -> None:
+    for path in [*SOURCE.rglob("*.py"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]:
+        for named in re.findall(r"(?:crowdveil|\.)\[([a-z]+(?:,[a-z]+)*)\]['\"`]", path.read_text(encoding="utf-8")):
+            unknown = set(named.split(",")) - set(project()["optional-dependencies"])
+            assert not unknown, f"{path.relative_to(ROOT)} names an extra that does not exist"
 
 
 def test_the_core_has_no_library_of_an_extra() -> None:
