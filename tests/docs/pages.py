@@ -79,7 +79,7 @@ def crowdveil_lines(text: str) -> Iterator[list[str]]:
     """The arguments of every call of `crowdveil` in a page, whoever calls it and wherever it is installed."""
     for words in shell_lines(text):
         first = 3 if words[:2] == ["sudo", "-u"] else 0
-        if Path(words[first]).name == "crowdveil":
+        if re.fullmatch(r"(/[\w/]+/)?crowdveil", words[first]):
             yield words[first + 1 :]
 
 

@@ -18,7 +18,8 @@ LIBRARY = sections(read(DOCS / "reference" / "library.md"))
 @pytest.mark.parametrize("verb", sorted(name for name in verbs() if " " in name))
 def test_every_verb_has_a_heading_that_names_all_its_options(verb: str) -> None:
     own = {option for parameter in verbs()[verb].params for option in parameter.opts if option.startswith("--")}
-    assert {option for option in own - {"--help"} if f"`{option}" not in COMMANDS[verb]} == set()
+    named = re.findall(r"`(--[a-z-]+)(?=[ `])", COMMANDS[verb])
+    assert own - {"--help"} - set(named) == set()
 
 
 @pytest.mark.parametrize("verb", sorted(name for name in verbs() if " " in name))
