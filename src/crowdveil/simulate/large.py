@@ -7,11 +7,11 @@ A table of people has one row per user:
     ticket         62 random bits of the user's own (`batch.graph.ticket`)
 
 All randomness is in the ticket t, so the same table gives the same campaign on every engine, in any order of its rows.
-The user reports in round ⌊t / 2^31⌋ mod k; the words that draw the symbol are t + 1·g and t + 2·g, mixed (SplitMix64, g
-its odd constant); where a group has to share its last places, the lowest tickets win. A round is one pass over its
-users, in which the engine draws and counts symbols. That is all a campaign needs to go on, and which groups are selected
-whole follows from the counts; only the group at the border is read once more. Two things differ from `simulation`:
-rounds have about N/k users, not exactly, and the lottery goes by ticket instead of by number.
+The user reports in round ⌊t / 2^31⌋ mod k; the words that draw the symbol are t + 1·g and t + 2·g, mixed (SplitMix64,
+g its odd constant); where a group has to share its last places, the lowest tickets win. A round is one pass over its
+users, in which the engine draws and counts symbols. That is all a campaign needs to go on, and which groups are
+selected whole follows from the counts; only the group at the border is read once more. Two things differ from
+`simulation`: rounds have about N/k users, not exactly, and the lottery goes by ticket instead of by number.
 """
 
 from __future__ import annotations
