@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "front_door": {
         "area", "batch", "campaign", "certify", "client", "draw", "plots", "policy", "prior", "profile", "simulate",
-        "traces",
+        "traces", "wire",
     },
     "cli": {
         "area", "batch", "campaign", "certify", "client", "draw", "paper", "plots", "policy", "prior", "profile",

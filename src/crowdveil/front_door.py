@@ -90,7 +90,8 @@ from crowdveil.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from crowdveil.client import Device, DeviceSettings, Operator, PrivacyLimits
+    from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, Operator, PrivacyLimits, RetryPolicy
+    from crowdveil.wire import CampaignPlan
 
 __all__ = [
     "DEFAULT_CONFIDENCE",
@@ -103,6 +104,7 @@ __all__ = [
     "OUTSIDE",
     "TRACE_FORMATS",
     "Area",
+    "CampaignPlan",
     "CampaignRefused",
     "CampaignResult",
     "Certificate",
@@ -116,7 +118,9 @@ __all__ = [
     "FileFormatError",
     "Grid",
     "Hexagons",
+    "HttpTransport",
     "InputError",
+    "Ledger",
     "MissingExtraError",
     "NotPrivateError",
     "Operator",
@@ -128,6 +132,7 @@ __all__ = [
     "PrivacyLimits",
     "Profile",
     "Reports",
+    "RetryPolicy",
     "Roc",
     "Round",
     "RoundClosed",
@@ -187,14 +192,23 @@ __all__ = [
     "theorem1_threshold",
 ]
 
-_LOADED_ON_USE = {"Device", "DeviceSettings", "Operator", "PrivacyLimits"}
-"""Of `crowdveil.client`, whose HTTP and message libraries take longer to load than all the rest."""
+_LOADED_ON_USE = {
+    "CampaignPlan": "crowdveil.wire",
+    "Device": "crowdveil.client",
+    "DeviceSettings": "crowdveil.client",
+    "HttpTransport": "crowdveil.client",
+    "Ledger": "crowdveil.client",
+    "Operator": "crowdveil.client",
+    "PrivacyLimits": "crowdveil.client",
+    "RetryPolicy": "crowdveil.client",
+}
+"""Where names are whose HTTP and message libraries take longer to load than all the rest."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _LOADED_ON_USE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("crowdveil.client"), name)
+    return getattr(import_module(_LOADED_ON_USE[name]), name)
 
 
 # --- methods that draw, attached to the values that they draw ------------------------------------------------
@@ -239,6 +253,7 @@ def _save_comparison(result: Comparison, folder: str | Path, command: str | None
 
 def _attach(kind: type, **methods: Callable[..., Any]) -> None:
     for name, method in methods.items():
+        method.__name__, method.__qualname__ = name, f"{kind.__name__}.{name}"
         setattr(kind, name, method)
 
 

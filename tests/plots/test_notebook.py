@@ -34,11 +34,10 @@ def picture_in(html: str) -> Any:
     return matplotlib.image.imread(BytesIO(b64decode(data)))
 
 
-def test_a_policy_shows_its_map_and_its_promise() -> None:
+def test_a_policy_shows_its_map() -> None:
     html = POLICY._repr_html_()  # type: ignore[attr-defined]
     assert picture_in(html).shape[2] == 4
-    assert "ε = 1.386294" in html
-    assert POLICY.hash[:12] in html
+    assert "<table>" not in html
 
 
 def test_a_comparison_shows_its_chart_and_its_table(result: cv.Comparison) -> None:

@@ -33,7 +33,8 @@ def policy_html(policy: Policy) -> str:
         "cells and targets": f"{len(policy):,} and {len(policy.targets):,}",
         "policy": policy.hash[:12],
     }
-    return _image(picture, "Map of the chance of being selected in each cell") + _facts(facts)
+    image, drawn = _image(picture, "Map of the chance of being selected in each cell")
+    return image if drawn else image + _facts(facts)  # the map's caption says the same
 
 
 def comparison_html(result: Comparison) -> str:
@@ -45,7 +46,7 @@ def comparison_html(result: Comparison) -> str:
             from crowdveil.plots.style import render
         return render(plot_comparison(result), ".png")
 
-    return _image(picture, "Coverage of every method") + _table(TABLE_HEADER, table_rows(result.records))
+    return _image(picture, "Coverage of every method")[0] + _table(TABLE_HEADER, table_rows(result.records))
 
 
 def certificate_html(certificate: Certificate) -> str:
@@ -60,13 +61,14 @@ def certificate_html(certificate: Certificate) -> str:
     return head + _facts(facts)
 
 
-def _image(picture: Callable[[], bytes], description: str) -> str:
+def _image(picture: Callable[[], bytes], description: str) -> tuple[str, bool]:
+    """The picture, or what to install to get it; and whether it is the picture."""
     try:
         data = b64encode(picture()).decode()
     except MissingExtraError as error:
-        return f"<p>{escape(str(error))}</p>"
+        return f"<p>{escape(str(error))}</p>", False
     style = "max-width:min(100%,620px)"
-    return f'<img alt="{escape(description)}" style="{style}" src="data:image/png;base64,{data}">'
+    return f'<img alt="{escape(description)}" style="{style}" src="data:image/png;base64,{data}">', True
 
 
 def _facts(facts: Mapping[str, str]) -> str:

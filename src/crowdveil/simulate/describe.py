@@ -75,7 +75,7 @@ def _certified(result: Comparison) -> str:
     return f"{result.policies:,} policies; every symbol was drawn from one of them"
 
 
-TABLE_HEADER = ["method", "coverage", "95 % interval", "selected", "private at ε per km ≥"]
+TABLE_HEADER = ["method", "coverage", "95 % interval", "selected", "private at ε ≥ (per km)"]
 
 
 def table_rows(records: Sequence[Record]) -> list[list[str]]:

@@ -1,17 +1,17 @@
-"""The campaign over any number of users, who live in a table of an engine: memory does not grow with them.
+"""A campaign over any number of users, who are rows of a table: memory does not grow with them.
 
 A table of people has one row per user:
 
     user, cell     the one place that the user reports, or `NULL` (-1)
     hits           test periods in which the user was at a target
-    ticket         62 random bits of the user's own (`profile.batch.graph.ticket`)
+    ticket         62 random bits of the user's own (`batch.graph.ticket`)
 
-All chance is in the ticket t, so the same table gives the same campaign on every engine, however its rows lie. The user
-reports in round ⌊t / 2^31⌋ mod k; the words that draw the symbol are t + 1·g and t + 2·g, mixed (SplitMix64, g its odd
-constant); where a group has to share its last places, the lowest tickets win. A round is one pass over its users, in
-which the engine draws, and counts symbols; that is all a campaign needs to go on, and which groups are selected whole
-follows from the counts. Only the group at the border is looked at once more. What is not equal to `simulation`: rounds
-have about N/k users, not exactly, and the lottery goes by ticket instead of by number.
+All randomness is in the ticket t, so the same table gives the same campaign on every engine, in any order of its rows.
+The user reports in round ⌊t / 2^31⌋ mod k; the words that draw the symbol are t + 1·g and t + 2·g, mixed (SplitMix64,
+g its odd constant); where a group has to share its last places, the lowest tickets win. A round is one pass over its
+users, in which the engine draws and counts symbols. That is all a campaign needs to go on, and which groups are
+selected whole follows from the counts; only the group at the border is read once more. Two things differ from
+`simulation`: rounds have about N/k users, not exactly, and the lottery goes by ticket instead of by number.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class LargeCrowd:
 
 @dataclass(frozen=True)
 class LargeOutcome:
-    """What a method came to."""
+    """Whom a method selected, how well they cover the targets, and what was learnt."""
 
     method: LargeMethod
     users: int
@@ -83,7 +83,7 @@ class LargeOutcome:
 
 @dataclass(frozen=True, eq=False)
 class _Census:
-    """What a simulation may know and a server may not: how many people are where."""
+    """How many people are where: known to a simulation, never to a server."""
 
     users: int
     reporters: int
@@ -125,7 +125,7 @@ def _census(crowd: LargeCrowd) -> _Census:
 
 
 def _first(crowd: LargeCrowd, people: Expression, room: int) -> tuple[int, int]:
-    """How many the lowest tickets select, and their hits."""
+    """Select the lowest tickets; return how many there are, and their hits."""
     winners = people.order_by("ticket").limit(room)
     (row,) = crowd.engine.rows(winners.agg(selected=winners.count(), hits=winners.hits.sum().cast("int64")))
     return row["selected"], row["hits"] or 0
