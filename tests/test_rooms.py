@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
-ANYONE = {"errors", "arrays", "codec", "formatting", "vocabulary"}
+ANYONE = {"errors", "arrays", "codec", "extras", "formatting", "vocabulary"}
 """What every room may import."""
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "formatting": set(),
     "arrays": {"errors"},
     "codec": {"arrays", "errors"},
+    "extras": {"errors"},
     "area": set(),
     "traces": {"area"},
     "profile": {"area", "traces"},

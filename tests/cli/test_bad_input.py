@@ -146,7 +146,7 @@ def test_a_folder_that_cannot_be_written_to_is_named_as_the_user_named_it(make: 
     """/proc takes no files, not even from root."""
     Path("locked").symlink_to("/proc")
     refused(make(out="locked/policy.json"), "'locked/policy.json'", "cannot be written")
-    for verb in ("demo", "simulate"):
+    for verb in ("demo", "compare"):
         refused(run(verb, "--out", "locked"), "out = 'locked'", "cannot be written")
 
 

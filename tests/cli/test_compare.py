@@ -40,7 +40,7 @@ def simulate(run: Run) -> Simulate:
     def invoke(*arguments: str, data: str | None = "visits.csv", seeds: str = "2") -> Result:
         source = () if data is None else ("--data", data)
         few = () if "--methods" in arguments else ("--methods", "none,crowdveil,laplace,random")
-        return run("simulate", *source, "--seeds", seeds, *few, *arguments)
+        return run("compare", *source, "--seeds", seeds, *few, *arguments)
 
     return invoke
 

@@ -163,7 +163,7 @@ def test_bad_options_and_campaigns_are_one_line(run: Run, campaign: str) -> None
 
 
 def test_a_crowd_of_which_nobody_gets_through_fails(run: Run, campaign: str) -> None:
-    none = run("crowd", campaign, "--devices", "3", "--most-epsilon-per-km", "1")
+    none = run("crowd", campaign, "--devices", "3", "--max-epsilon-per-km", "1")
     assert none.exit_code == 1
     assert "acknowledged: 0" in none.stdout
     assert "refused 3 times: the campaign announces ε" in none.stdout

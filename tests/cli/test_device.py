@@ -99,13 +99,13 @@ def test_old_visits_count_on_the_day_that_is_named(join: Run) -> None:
 
 def test_an_owners_caps_refuse_before_the_server_hears_of_the_device(join: Run, run: Run) -> None:
     for option, value, said in (
-        ("--most-epsilon-per-km", "ln2", "accepts at most 0.693147"),
-        ("--least-cell-km", "2", "accepts no less than 2 km"),
-        ("--most-gap-km", "0.5", "accepts at most 0.5 km"),
-        ("--least-cells", "26", "hides among no fewer than 26"),
+        ("--max-epsilon-per-km", "ln2", "accepts at most 0.693147"),
+        ("--min-cell-km", "2", "accepts no less than 2 km"),
+        ("--max-gap-km", "0.5", "accepts at most 0.5 km"),
+        ("--min-cells", "26", "hides among no fewer than 26"),
         ("--lifetime-epsilon-per-km", "1", "lifetime cap is ε = 1 per km"),
-        ("--least-cells", "few", "least_cells = 'few'"),
-        ("--most-gap-km", "far", "most_gap_km = 'far'"),
+        ("--min-cells", "few", "min_cells = 'few'"),
+        ("--max-gap-km", "far", "max_gap_km = 'far'"),
     ):
         refused(join("--yes", option, value), said)
     assert "ε = 0 of " in run("device", "ledger", "--ledger", "mine.ledger").stdout

@@ -25,7 +25,7 @@ import numpy as np
 
 import crowdveil as cv
 from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, LedgerEntry, LocationHistory, RetryPolicy
-from crowdveil.client.fleet import Certified
+from crowdveil.client.fleet import PolicyCache
 from crowdveil.client.transport import check_url
 from crowdveil.errors import CampaignRefused, ServerUnreachable
 from crowdveil.traces import Visits
@@ -95,7 +95,7 @@ class FromAddress(HttpTransport):
         self._client = httpx.Client(headers=headers, timeout=TIMEOUT_S, transport=transport, trust_env=False)
 
 
-def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -> LedgerEntry | None:
+def join(who: Person, url: str, ledger: Path, once: PolicyCache, give_up: float) -> LedgerEntry | None:
     """Join, as often as it takes."""
     Ledger.create(ledger)
     with FromAddress(url, who.address) as transport:
@@ -118,7 +118,7 @@ def main() -> None:
     """Play some devices, a line of JSON for each that is through."""
     given = json.loads(sys.argv[1])
     url, folder, seed = f"http://{HOST}:{given['port']}", Path(given["ledgers"]), given["seed"]
-    once, give_up = Certified(), time.monotonic() + given["within_s"]
+    once, give_up = PolicyCache(), time.monotonic() + given["within_s"]
     lock = threading.Lock()
 
     def play(number: int) -> None:

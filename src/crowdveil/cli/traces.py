@@ -1,4 +1,4 @@
-"""Which traces to read, and what was read and dropped, in words."""
+"""Define the options that say which traces to read, and read them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
-from crowdveil.area import Area
-from crowdveil.area.extent import box_of
-from crowdveil.cli.console import progress_bar, working
+from crowdveil.cli.console import progress_bar, warn, working
 from crowdveil.cli.options import missing, refuse
-from crowdveil.errors import InputError
 from crowdveil.traces import (
     Progress,
     Visits,
@@ -33,7 +32,7 @@ CITY_SEED, CITY_USERS, CITY_WEEKS = 5, 1_500, 45
 
 
 class Format(StrEnum):
-    """Traces that can be read."""
+    """The formats of traces."""
 
     table = "table"
     foursquare = "foursquare"
@@ -47,7 +46,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True)
 class TraceSource:
-    """Where traces are and how they are read; the synthetic city without `data`."""
+    """Where traces are and how they are read; without `data`, they are those of a synthetic city."""
 
     data: Path | None = None
     format: Format | None = None
@@ -57,36 +56,72 @@ class TraceSource:
     """For tables: names of columns, where they are not the usual ones."""
 
     def __post_init__(self) -> None:
-        unused: dict[str, object] = {f"{name}_column": column for name, column in self.columns.items()}
+        columns: dict[str, object] = {f"{name}_column": column for name, column in self.columns.items()}
         if self.data is None:
-            unused |= {"format": self.format and self.format.value, "towers": self.towers, "zone": self.zone}
-            refuse(unused, "has no meaning without --data")
+            others = {"format": self.format and self.format.value, "towers": self.towers, "zone": self.zone}
+            refuse(columns | others, "applies only to --data; leave it out")
             return
         if self.kind is not Format.table:
-            refuse(unused, "has no meaning but for tables")
+            refuse(columns, "applies only to tables; leave it out")
         if self.kind is Format.calls and self.towers is None:
             raise missing("towers", "call logs need the positions of the towers")
         if self.kind is not Format.calls:
-            refuse({"towers": self.towers}, "has no meaning but for calls")
+            refuse({"towers": self.towers}, "applies only to --format calls; leave it out")
 
     @property
     def kind(self) -> Format:
-        """A table unless told otherwise."""
+        """Take a table unless another format is named."""
         return self.format or Format.table
 
     @property
     def name(self) -> str:
-        """For records: the file's name without its endings."""
+        """Give the file's name without its endings, for records."""
         return "synthetic-city" if self.data is None else self.data.resolve().name.partition(".")[0]
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Give the file's name, for people."""
         return "A synthetic city" if self.data is None else self.data.resolve().name
 
 
-def read_traces(source: TraceSource) -> Visits:
-    """Read the traces with a bar, or make the synthetic city."""
+def column(name: str) -> Any:
+    """Define the option that names a column of a table."""
+    return typer.Option(help=f"For tables: the column of the {name} (default: {name}).", metavar="NAME")
+
+
+Towers = Annotated[
+    Path | None, typer.Option(help="For call logs: where the towers are (CSV: id,lat,lon).", metavar="FILE")
+]
+Zone = Annotated[str | None, typer.Option(help="The time zone of all visits, such as Europe/Berlin.", metavar="NAME")]
+
+
+def source(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            "--traces",
+            help="The traces: a file, or a folder for geolife and cabspotting.",
+            metavar="PATH",
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002
+        Format | None, typer.Option(help="The format of the traces (default: table, CSV or Parquet by column names).")
+    ] = None,
+    user_column: Annotated[str | None, column("user")] = None,
+    time_column: Annotated[str | None, column("time")] = None,
+    latitude_column: Annotated[str | None, column("latitude")] = None,
+    longitude_column: Annotated[str | None, column("longitude")] = None,
+    towers: Towers = None,
+    zone: Zone = None,
+) -> TraceSource:
+    """Read which traces are meant."""
+    given = {"user": user_column, "time": time_column, "latitude": latitude_column, "longitude": longitude_column}
+    return TraceSource(data, format, towers, zone, {name: one for name, one in given.items() if one is not None})
+
+
+def read_source(source: TraceSource) -> Visits:
+    """Read the traces with a progress bar, or make the synthetic city."""
     if source.data is None:
         with working("making a synthetic city"):
             return synthetic_visits(np.random.default_rng(CITY_SEED), users=CITY_USERS, weeks=CITY_WEEKS)
@@ -114,44 +149,7 @@ def read_traces(source: TraceSource) -> Visits:
         return readers[source.kind](report)
 
 
-def facts_of_traces(source: TraceSource, visits: Visits) -> dict[str, str]:
-    """What was read and what was dropped."""
-    dropped = ", ".join(f"{reason}: {rows:,}" for reason, rows in visits.dropped.items())
-    return {
-        "traces": f"{source.title}: {len(visits):,} visits of {len(visits.users):,} users",
-        "dropped": f"{sum(visits.dropped.values()):,} rows ({dropped})" if dropped else "no row",
-        "clocks": _clocks(visits),
-    }
-
-
-def check_overlap(visits: Visits, area: Area) -> int:
-    """How many visits lie outside of an area; all of them is an error that says where both are."""
-    outside = int((area.locate(visits.latitude, visits.longitude) < 0).sum())
-    if outside == len(visits):
-        south, north = visits.latitude.min(), visits.latitude.max()
-        west, east = visits.longitude.min(), visits.longitude.max()
-        what = (
-            f"no visit lies in it: it covers {box_of(area).edges}; the visits lie between {south:.4f} and {north:.4f} "
-            f"degrees of latitude, {west:.4f} and {east:.4f} of longitude"
-        )
-        fits = np.abs(visits.longitude) <= 90
-        if (area.locate(visits.longitude[fits], visits.latitude[fits]) >= 0).any():
-            what += "; are latitude and longitude swapped?"
-        raise InputError("area", f"{len(area):,} cells", what)
-    return outside
-
-
-def _clocks(visits: Visits) -> str:
-    """The offsets from UTC; several are summer time, or users in several time zones."""
-    offsets, times = np.unique(visits.offset_s, return_counts=True)
-    most_first = np.argsort(-times, kind="stable")
-    shown = [f"{_utc(int(offsets[n]))} ({times[n]:,} visits)" for n in most_first[:4].tolist()]
-    if len(offsets) == 1:
-        return _utc(int(offsets[0]))
-    more = f" and {len(offsets) - 4} more" if len(offsets) > 4 else ""
-    return f"{len(offsets)} offsets: {', '.join(shown)}{more}; each visit counts on its own day"
-
-
-def _utc(offset_s: int) -> str:
-    hours, minutes = divmod(abs(offset_s) // 60, 60)
-    return f"UTC{'-' if offset_s < 0 else '+'}{hours:02}:{minutes:02}"
+def warn_of_visits_outside(outside: int, visits: Visits, area: str) -> None:
+    """Print a warning if most visits lie outside of an area."""
+    if 2 * outside > len(visits):
+        warn(f"{outside:,} of {len(visits):,} visits lie outside of {area}.")

@@ -20,6 +20,11 @@ Every function is one transaction: when it returns, all of it is on disk; when i
 All may be called from any thread and from several processes at once. Neither arrival times nor addresses are kept.
 """
 
+from crowdveil.extras import require_extra
+
+require_extra("the server's database", "server")  # before the modules below import its libraries
+
+# ruff: noqa: E402
 from crowdveil.store.campaigns import (
     Campaign,
     add_operator,
