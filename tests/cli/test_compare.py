@@ -227,7 +227,7 @@ def test_a_training_that_can_choose_no_half_life_says_so(simulate: Simulate) -> 
         (("--period", "day", "--delta", "0.99999"), ("delta = 0.99999", "the highest probability there is, is 0.")),
         (("--epsilon-per-km", "0"), ("epsilon_per_km = 0.0", "above 0")),
         (("--epsilon-per-km", "much"), ("epsilon_per_km = 'much'", "ln4")),
-        (("--targets", "3", "--densest", "2"), ("densest = '2'", "targets are named already")),
+        (("--targets", "3", "--densest", "2"), ("densest = '2'", "can't be combined with --targets")),
         (("--targets", "100000"), ("targets = 100000",)),
         (("--targets", "11.0:48.0"), ("in no cell", "are latitude and longitude swapped?")),
         (("--densest", "0"), ("densest = 0", "from 1 to")),
@@ -256,7 +256,7 @@ def test_options_that_cannot_be_used_are_refused(
 
 def test_options_of_files_are_refused_without_a_file(simulate: Simulate) -> None:
     for option, value in (("--format", "snap"), ("--zone", "Europe/Berlin"), ("--time-column", "t")):
-        refused(simulate(option, value, data=None), value, "without --data")
+        refused(simulate(option, value, data=None), value, "applies only to --data")
 
 
 @pytest.mark.parametrize(

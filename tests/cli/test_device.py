@@ -69,7 +69,7 @@ def test_visits_are_those_of_one_person_in_recent_weeks(join: Run) -> None:
     lines = [f"{user},{day},40.72,-73.975" for user in ("ann", "bob") for day in days]
     Path("visits.csv").write_text("user,time,latitude,longitude\n" + "\n".join(lines))
     refused(join("--yes", "--data", "visits.csv"), "--user is missing", "2 people", "'ann'")
-    refused(join("--yes", "--data", "visits.csv", "--user", "eve"), "user = 'eve'", "none of the 2 users")
+    refused(join("--yes", "--data", "visits.csv", "--user", "eve"), "user = 'eve'", "should be one of the 2 people")
     joined = join("--yes", "--data", "visits.csv", "--user", "bob")
     assert joined.exit_code == 0, joined.stderr
     assert "drawn by dice that your place weights" in joined.stderr
@@ -132,7 +132,7 @@ def test_profiles_that_are_none_are_refused(join: Run) -> None:
     ):
         Path("profile.csv").write_text(text)
         refused(join("--yes"), said)
-    refused(join("--yes", "--user", "ann"), "user = 'ann'", "either")
+    refused(join("--yes", "--user", "ann"), "user = 'ann'", "can't be combined with --profile")
 
 
 def test_a_campaign_that_is_not_there_is_one_line(run: Run, campaign: str) -> None:

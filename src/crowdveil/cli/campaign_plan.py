@@ -168,8 +168,8 @@ def plan_fields(
         raise missing("users", "say how many people may take part")
     if (wanted is None) == (share is None):
         raise missing("wanted", "say how many people are to be selected, with either --wanted or --share")
-    epsilons["epsilon_per_km"] = epsilon_per_km or EPSILON
-    reals["delta"] = delta or DELTA
+    epsilons["epsilon_per_km"] = EPSILON if epsilon_per_km is None else epsilon_per_km
+    reals["delta"] = DELTA if delta is None else delta
     fields: Fields = {key: str(text) for key, text in texts.items() if text is not None}
     fields |= {key: read_whole(key, text) for key, text in numbers.items() if text is not None}
     fields |= {key: _finite(key, read_real(key, text)) for key, text in reals.items() if text is not None}

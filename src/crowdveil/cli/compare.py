@@ -143,8 +143,8 @@ def run(
         refuse({"densest": densest}, "can't be combined with --targets")
     if area is not None:
         refuse({"cell_km": cell_km}, "can't be combined with --area")
-    side_km = read_real("cell_km", cell_km or CELL_KM)
-    busiest = read_whole("densest", densest or DENSEST)
+    side_km = read_real("cell_km", CELL_KM if cell_km is None else cell_km)
+    busiest = read_whole("densest", DENSEST if densest is None else densest)
     first = None if start is None else read_day("start", start)
     learning, testing = read_whole_if_given("train", train), read_whole_if_given("test", test)
     named = None if area is None else load_area(area)

@@ -186,7 +186,7 @@ def _quota(beta: str | None, users: str | None, wanted: str | None, confidence: 
     return minimum_beta(
         users=read_whole("users", users),
         wanted=read_whole("wanted", wanted),
-        confidence=read_real("confidence", confidence or CONFIDENCE),
+        confidence=read_real("confidence", CONFIDENCE if confidence is None else confidence),
     )
 
 

@@ -136,7 +136,7 @@ def run(
         rounds=read_whole("rounds", rounds),
         seed=read_whole("seed", seed),
     )
-    busiest = read_whole("densest", densest or DENSEST)
+    busiest = read_whole("densest", DENSEST if densest is None else densest)
     check_memory(memory)
     open_folder(out)
     spill = out / ".spill"
@@ -183,9 +183,9 @@ def _synthetic(
             out,
             settings,
             users=read_whole("users", users),
-            weeks=read_whole("weeks", weeks or WEEKS),
-            test=read_whole("test", test or TEST),
-            delta=read_real("delta", delta or DELTA),
+            weeks=read_whole("weeks", WEEKS if weeks is None else weeks),
+            test=read_whole("test", TEST if test is None else test),
+            delta=read_real("delta", DELTA if delta is None else delta),
             densest=densest,
             progress=report,
         )
