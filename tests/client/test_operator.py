@@ -74,7 +74,10 @@ def test_any_number_of_invites_is_made_in_as_many_requests_as_that_takes(
 
 
 def test_waiting_ends_when_the_campaign_is_open_and_when_it_is_finished(hall: Hall) -> None:
-    operator = Operator(hall, TOKEN, sleep=lambda _: hall.step())
+    def step(_: float) -> None:
+        hall.step()
+
+    operator = Operator(hall, TOKEN, sleep=step)
     operator.create(NAME, plan())
     operator.set_state(NAME, "open")
     assert [bool(one.policy_hash) for one in operator.wait_until_open(NAME).rounds] == [True]

@@ -119,5 +119,5 @@ def _profiles(
         found = device_profiles(visits, area, period=info.period, delta=info.delta)
     people = generator.permutation(len(found))
     if many is not None and many > len(people):
-        raise InputError("devices", many, f"should be at most {len(people):,}, the people in the traces")
+        raise InputError("devices", many, f"should be at most the {len(people):,} people in the traces")
     return [dict(found[person]) for person in people[: DEVICES if many is None else many].tolist()]
