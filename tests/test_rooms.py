@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parent.parent / "src" / "crowdveil"
-ANYONE = {"errors", "arrays", "codec", "dataframes", "formatting", "vocabulary"}
+ANYONE = {"errors", "arrays", "codec", "dataframes", "extras", "formatting", "vocabulary"}
 """What every room may import."""
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "arrays": {"errors"},
     "codec": {"arrays", "errors"},
     "dataframes": {"arrays", "errors"},
+    "extras": {"errors"},
     "area": set(),
     "traces": {"area"},
     "profile": {"area", "traces"},

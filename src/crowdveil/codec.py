@@ -1,15 +1,25 @@
-"""Read and write files strictly: canonical JSON, whole numbers, and results that appear whole or not at all."""
+"""Read and write files strictly: canonical JSON, CSV, whole numbers, and results that are written atomically.
+
+An error names the file, the line or the field, the value, and what would be right.
+"""
 
 from __future__ import annotations
 
+import csv
 import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crowdveil.arrays import IntArray
-from crowdveil.errors import FileFormatError
+from crowdveil.arrays import FloatArray, IntArray
+from crowdveil.errors import CrowdveilError, FileFormatError, InputError
+
+# --- JSON -------------------------------------------------------------------------------------------------------
 
 
 def canonical_json(value: object) -> str:
@@ -72,3 +82,139 @@ def whole_number(field: str, value: object, low: int, high: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise FileFormatError(f"{field} = {value!r}: should be a whole number from {low:,} to {high:,}")
     return value
+
+
+# --- CSV --------------------------------------------------------------------------------------------------------
+
+USE_COMMAS = "separate columns by commas"
+
+
+def read_rows(path: str | Path) -> list[tuple[int, list[str]]]:
+    """Read the rows of a CSV file with their line numbers; skip blank lines and lines that begin with #."""
+    text = read_text(path).removeprefix("\ufeff")
+    rows: list[tuple[int, list[str]]] = []
+    reader = csv.reader(text.splitlines())
+    try:
+        for row in reader:
+            entries = [entry.strip() for entry in row]
+            if any(entries) and not entries[0].startswith("#"):
+                if len(entries) == 1 and (";" in entries[0] or "\t" in entries[0]):
+                    raise FileFormatError(f"{path}, line {reader.line_num}: {entries[0]!r}: {USE_COMMAS}")
+                rows.append((reader.line_num, entries))
+    except csv.Error as error:
+        raise FileFormatError(f"{path}, line {reader.line_num}: not CSV ({error})") from None
+    if not rows:
+        raise FileFormatError(f"{path}: has no rows")
+    return rows
+
+
+def read_number(path: str | Path, line: int, field: str, text: str) -> float:
+    """Read one number of a CSV file."""
+    try:
+        return float(text)
+    except ValueError:
+        hint = f"; {USE_COMMAS}" if ";" in text or "\t" in text else ""
+        raise FileFormatError(f"{path}, line {line}: {field} = {text!r}: should be a number{hint}") from None
+
+
+def is_header(row: Sequence[str]) -> bool:
+    """Tell names from numbers: a header has no number in it."""
+    for text in row:
+        try:
+            float(text)
+        except ValueError:
+            continue
+        return False
+    return True
+
+
+def read_pairs(path: str | Path, first: tuple[str, ...], second: tuple[str, ...]) -> tuple[FloatArray, FloatArray]:
+    """Read two named columns of a CSV file, each known by several names; without a header, its only two columns."""
+    rows = read_rows(path)
+    at = (0, 1)
+    line, header = rows[0]
+    wanted = f"{first[0]},{second[0]}"
+    if is_header(header):
+        names = [name.lower() for name in header]
+        found = [next((names.index(name) for name in options if name in names), -1) for options in (first, second)]
+        if -1 in found:
+            raise FileFormatError(f"{path}, line {line}: header = {','.join(header)!r}: should name {wanted}")
+        at = (found[0], found[1])
+        rows = rows[1:]
+        if not rows:
+            raise FileFormatError(f"{path}: has a header but no rows")
+    elif len(header) != 2:
+        raise FileFormatError(f"{path}, line {line}: {len(header)} columns: should be {wanted}, or have a header")
+    pairs = np.empty((len(rows), 2))
+    for number, (line, row) in enumerate(rows):
+        if len(row) <= max(at):
+            raise FileFormatError(f"{path}, line {line}: {','.join(row)!r}: should have both of {wanted}")
+        for column, (place, name) in enumerate(zip(at, (first[0], second[0]), strict=True)):
+            pairs[number, column] = read_number(path, line, name, row[place])
+    return pairs[:, 0], pairs[:, 1]
+
+
+# --- files of the project ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def naming_file(path: str | Path, wanted: str) -> Iterator[None]:
+    """Say errors about the content of a file with the file's name, and say if it is a file of another kind."""
+    try:
+        yield
+    except CrowdveilError as error:
+        found = _kind(Path(path))
+        if found not in ("", wanted):
+            raise FileFormatError(f"{path}: is {found}, not {wanted}") from None
+        told = str(error).removeprefix(f"{path}: ").removeprefix("policy: ").removeprefix("area: ")
+        raise FileFormatError(f"{path}: {told}") from None
+
+
+def _kind(path: Path) -> str:
+    """Say what a file seems to be, whether or not it is complete; empty for neither an area nor a policy."""
+    try:
+        data = path.read_bytes()
+        if data.startswith(b"crowdveil-policy"):
+            return "a policy"
+        document = json.loads(data)
+    except (OSError, ValueError, RecursionError):
+        return ""
+    if not isinstance(document, dict):
+        return ""
+    if document.get("format") == "crowdveil-policy":
+        return "a policy"
+    return "an area" if "kind" in document and "format" not in document else ""
+
+
+def write_atomically(path: str | Path, write: Callable[[Path], object]) -> int:
+    """Call `write` with a temporary file beside `path`, then rename it: nobody ever sees half a file.
+
+    Returns the size in bytes. Errors name `path`, not the temporary file.
+    """
+    target = Path(path).resolve()
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.stem}-", suffix=target.suffix, dir=target.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            write(temporary)
+            os.chmod(temporary, 0o666 & ~_umask())
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            size = temporary.stat().st_size
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileFormatError(f"{path}: cannot be written ({error.strerror or error})") from None
+    except InputError as error:
+        if error.value != name:
+            raise
+        raise FileFormatError(f"{path}: {error.expected}") from None
+    return size
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -23,12 +23,6 @@ exception, and a client raises `ServerRefused` for it.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 class CrowdveilError(ValueError):
     """Base of every error that a caller can mend."""
@@ -138,21 +132,3 @@ class StoreError(CrowdveilError):
 
 class EngineError(CrowdveilError):
     """The batch engine gave up; finished parts are kept, and running the same again continues from there."""
-
-
-@contextmanager
-def needs_extra(what: str, extra: str) -> Iterator[None]:
-    """Say which extra to install when an import inside fails because a library is missing.
-
-    >>> with needs_extra("drawing", "plots"):
-    ...     import a_library_that_does_not_exist
-    Traceback (most recent call last):
-    ...
-    crowdveil.errors.MissingExtraError: drawing needs the extra `plots`: pip install 'crowdveil[plots]'
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "crowdveil":
-            raise
-        raise MissingExtraError(what, extra) from None

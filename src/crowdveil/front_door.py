@@ -46,8 +46,8 @@ from crowdveil.errors import (
     MissingExtraError,
     NotPrivateError,
     ServerUnreachable,
-    needs_extra,
 )
+from crowdveil.extras import require_extra
 from crowdveil.plots.notebook import certificate_html, comparison_html, policy_html
 from crowdveil.policy.baselines.exponential import exponential
 from crowdveil.policy.baselines.identity import identity
@@ -226,15 +226,17 @@ def _plot_policy(policy: Policy, title: str | None = None) -> Any:
     >>> figure = cv.optimal_policy(grid, None, [7], epsilon_per_km=1.0, beta=0.1).plot()
     >>> figure.savefig("policy.png")  # doctest: +SKIP
     """
-    with needs_extra("drawing a policy", "plots"):
-        from crowdveil.plots.maps import plot_policy
+    require_extra("drawing a policy", "plots")
+    from crowdveil.plots.maps import plot_policy
+
     return plot_policy(policy, title=title)
 
 
 def _plot_comparison(result: Comparison) -> Any:
     """Draw the coverage of every method with its 95 % interval, and return the matplotlib figure."""
-    with needs_extra("drawing a comparison", "plots"):
-        from crowdveil.plots.comparison_report import plot_comparison
+    require_extra("drawing a comparison", "plots")
+    from crowdveil.plots.comparison_report import plot_comparison
+
     return plot_comparison(result)
 
 
@@ -246,8 +248,9 @@ def _save_comparison(result: Comparison, folder: str | Path, command: str | None
         folder: Where to write; made if missing.
         command: What the report says was typed to make it (default: a call of `compare` with the settings).
     """
-    with needs_extra("drawing a comparison", "plots"):
-        from crowdveil.plots.comparison_report import write_comparison
+    require_extra("drawing a comparison", "plots")
+    from crowdveil.plots.comparison_report import write_comparison
+
     return write_comparison(folder, result, command)
 
 

@@ -50,7 +50,7 @@ from tests.cli.helpers import Make, Run, refused
         ({"beta": None, "users": 0, "wanted": 1}, ("users = 0", "whole number from 1")),
         ({"beta": None, "users": 100, "wanted": 5, "confidence": 1}, ("confidence = 1.0", "between 0 and 1")),
         ({"beta": None, "users": "many", "wanted": 5}, ("users = 'many'", "whole number")),
-        ({"users": 100}, ("users = '100'", "beta is given already")),
+        ({"users": 100}, ("users = '100'", "can't be combined with --beta")),
         ({"baseline": "laplace"}, ("beta = '0.06'", "laplace", "leave it out")),
         ({"baseline": "gauss"}, ("--baseline", "'gauss'")),
         ({"completion": "none"}, ("--completion", "'none'")),
@@ -146,7 +146,7 @@ def test_a_folder_that_cannot_be_written_to_is_named_as_the_user_named_it(make: 
     """/proc takes no files, not even from root."""
     Path("locked").symlink_to("/proc")
     refused(make(out="locked/policy.json"), "'locked/policy.json'", "cannot be written")
-    for verb in ("demo", "simulate"):
+    for verb in ("demo", "compare"):
         refused(run(verb, "--out", "locked"), "out = 'locked'", "cannot be written")
 
 
@@ -233,7 +233,7 @@ def test_a_tampered_compact_policy_is_refused(make: Make, run: Run) -> None:
         (["certify", "nowhere.json"], ("nowhere.json", "No such file")),
         (["certify", "."], (".", "directory")),
         (["certify", "area.json"], ("area.json: is an area, not a policy",)),
-        (["certify", "area.json", "--table", "t.csv"], ("either a policy or a --table",)),
+        (["certify", "area.json", "--table", "t.csv"], ("policy = 'area.json': can't be combined with --table",)),
         (["certify", "--table", "t.csv"], ("--area is missing", "--epsilon-per-km")),
         (["certify", "--table", "t.csv", "--area", "area.json"], ("--epsilon-per-km is missing", "--area")),
         (["certify", "area.json", "--epsilon-per-km", "x"], ("epsilon_per_km = 'x'",)),
@@ -242,7 +242,10 @@ def test_a_tampered_compact_policy_is_refused(make: Make, run: Run) -> None:
         (["draw", "policy.json", "--cell", "25"], ("cell = 25", "0 to 24")),
         (["draw", "policy.json", "--cell", "-1"], ("cell = -1", "0 to 24")),
         (["draw", "policy.json", "--cell", "home"], ("cell = 'home'", "whole number")),
-        (["draw", "policy.json", "--cell", "1", "--lat", "40"], ("cell = '1'", "either")),
+        (
+            ["draw", "policy.json", "--cell", "1", "--lat", "40"],
+            ("cell = '1'", "can't be combined with --lat and --lon"),
+        ),
         (["draw", "policy.json", "--lat", "40.7"], ("--lon is missing",)),
         (["draw", "policy.json", "--lon", "-74"], ("--lat is missing",)),
         (["draw", "policy.json", "--lat", "-73.98", "--lon", "40.72"], ("covers 40.6", "swapped?")),

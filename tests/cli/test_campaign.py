@@ -47,7 +47,7 @@ def test_a_plan_can_be_a_file(run: Run, service: LocalServer, area: Path) -> Non
 def test_a_preview_says_what_is_promised_and_what_else_would_be(run: Run, service: LocalServer, area: Path) -> None:
     shown = run("campaign", "preview", *PLAN, "--area", area, "--picture", "map.png")
     assert shown.exit_code == 0, shown.stderr
-    for said in ("cells: 25", "wanted: 3", "private from ε = ", "by chance: 4.00%", "ε per km  wanted"):
+    for said in ("cells: 25", "wanted: 3 people", "private at ε ≥ ", "by chance: 4.00%", "ε per km  wanted"):
         assert said in shown.stdout
     assert Path("map.png").read_bytes().startswith(b"\x89PNG")
     run("campaign", "create", "previewed", *PLAN, "--area", area)
@@ -56,7 +56,7 @@ def test_a_preview_says_what_is_promised_and_what_else_would_be(run: Run, servic
     coverage = [point["expected_coverage"] for point in sorted(points, key=lambda point: point["epsilon_per_km"])]
     assert coverage == sorted(coverage)
     both = run("campaign", "preview", "previewed", *PLAN, "--area", area)
-    refused(both, "campaign = 'previewed'", "name either its ID or a plan")
+    refused(both, "campaign = 'previewed'", "can't be combined with a plan")
     refused(run("campaign", "preview"), "--area is missing")
 
 
@@ -100,9 +100,9 @@ def test_a_saved_record_is_audited_without_a_server_and_a_forged_one_found_out(
     assert "counted   FAILURE" in forged.stdout
     assert "NOT reproduced" in forged.stderr
     Path("record.json").write_text("{}")
-    refused(run("campaign", "audit", "--record", "record.json"), "record.json", "no record")
+    refused(run("campaign", "audit", "--record", "record.json"), "record.json", "is not the record of a campaign")
     refused(run("campaign", "audit"), "--record is missing")
-    refused(run("campaign", "audit", campaign, "--record", "record.json"), "either")
+    refused(run("campaign", "audit", campaign, "--record", "record.json"), "can't be combined with --record")
     refused(run("campaign", "audit", campaign), "--token is missing", "CROWDVEIL_TOKEN")
 
 
@@ -142,7 +142,7 @@ def test_invites_are_written_for_their_owner_alone_and_let_devices_in(
         (["--users", "many"], ("users = 'many'", "whole number")),
         (["--users", "0"], ("users = 0", "greater than or equal to 1")),
         (["--wanted", "25"], ("wanted = 25", "24")),
-        (["--share", "0.5"], ("--wanted is missing", "not by both")),
+        (["--share", "0.5"], ("--wanted is missing", "either --wanted or --share")),
         (["--epsilon-per-km", "four"], ("epsilon_per_km = 'four'", "ln4")),
         (["--epsilon-per-km", "nan"], ("epsilon_per_km = nan", "finite")),
         (["--epsilon-per-km", "-1"], ("epsilon_per_km = -1.0",)),

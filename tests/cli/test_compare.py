@@ -40,7 +40,7 @@ def simulate(run: Run) -> Simulate:
     def invoke(*arguments: str, data: str | None = "visits.csv", seeds: str = "2") -> Result:
         source = () if data is None else ("--data", data)
         few = () if "--methods" in arguments else ("--methods", "none,crowdveil,laplace,random")
-        return run("simulate", *source, "--seeds", seeds, *few, *arguments)
+        return run("compare", *source, "--seeds", seeds, *few, *arguments)
 
     return invoke
 
@@ -227,7 +227,7 @@ def test_a_training_that_can_choose_no_half_life_says_so(simulate: Simulate) -> 
         (("--period", "day", "--delta", "0.99999"), ("delta = 0.99999", "the highest probability is 0.")),
         (("--epsilon-per-km", "0"), ("epsilon_per_km = 0.0", "above 0")),
         (("--epsilon-per-km", "much"), ("epsilon_per_km = 'much'", "ln4")),
-        (("--targets", "3", "--densest", "2"), ("densest = '2'", "targets are named already")),
+        (("--targets", "3", "--densest", "2"), ("densest = '2'", "can't be combined with --targets")),
         (("--targets", "100000"), ("targets = 100000",)),
         (("--targets", "11.0:48.0"), ("in no cell", "are latitude and longitude swapped?")),
         (("--densest", "0"), ("densest = 0", "from 1 to")),
@@ -237,7 +237,7 @@ def test_a_training_that_can_choose_no_half_life_says_so(simulate: Simulate) -> 
         (("--test", "8"), ("test = 8", "at most 7 of 8")),
         (("--train", "8"), ("train + test = 9", "at most the 8 periods")),
         (("--train", "0"), ("train = 0", "at least 1")),
-        (("--cell-km", "100"), ("cell_km = 100.0", "all visits lie in one cell")),
+        (("--cell-km", "100"), ("cell_km = 100.0", "puts all positions into one cell")),
         (("--cell-km", "0"), ("cell_km = 0.0",)),
         (("--cell-km", "0.02"), ("cells = ", "planar Laplace takes at most 3,000", "make cells larger")),
         (("--zone", "Mars/Crater"), ("zone = 'Mars/Crater'", "Europe/Berlin")),
@@ -256,7 +256,7 @@ def test_options_that_cannot_be_used_are_refused(
 
 def test_options_of_files_are_refused_without_a_file(simulate: Simulate) -> None:
     for option, value in (("--format", "snap"), ("--zone", "Europe/Berlin"), ("--time-column", "t")):
-        refused(simulate(option, value, data=None), value, "without --data")
+        refused(simulate(option, value, data=None), value, "applies only to --data")
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_options_of_files_are_refused_without_a_file(simulate: Simulate) -> None
         ),
         (
             HEADING + "".join(f"{day % 2},2024-01-{day:02}T10:00:00Z,{6 * day},-{12 * day}\n" for day in range(1, 15)),
-            ("too far apart for one grid", "name an area"),
+            ("too far apart for one grid", "pass an area"),
         ),
     ],
 )

@@ -65,7 +65,7 @@ def stays_until_told(script: list[str], folder: Path, told: signal.Signals) -> s
     )
     assert demo.stdout is not None
     with demo.stdout:
-        said = "".join(takewhile(lambda line: line != "The server stays up; Ctrl-C ends it.\n", demo.stdout))
+        said = "".join(takewhile(lambda line: line != "The server is running; Ctrl-C ends it.\n", demo.stdout))
         console = re.search(r"(http://127\.0\.0\.1:\d+)/console#/campaigns/demo$", said, re.MULTILINE)
         assert console is not None, said
         url, token_file = console[1], folder / "demo" / "server" / "token"
@@ -126,7 +126,7 @@ def test_every_device_of_the_demo_is_counted_once(shown: tuple[Path, str]) -> No
     folder, said = shown
     record = AuditRecord.from_bytes((folder / "record.json").read_bytes())
     assert len(record.rows) == record.plan.users == 500
-    assert "* 500 devices have the server's receipt" in said
+    assert "* The server has acknowledged 500 devices" in said
     assert "; 0 found no seat." in said
 
 
@@ -137,12 +137,12 @@ def test_the_demos_record_repeats_and_names_the_people_of_its_export(shown: tupl
     with (folder / "selection.csv").open() as file:
         people = [int(row["participant"]) for row in csv.DictReader(file)]
     assert people == list(record.selection.participants)
-    assert f"* Chosen: {len(people)} people" in said
+    assert f"* Selected: {len(people)} people" in said
 
 
 def test_the_demos_server_is_gone_and_its_data_stay(shown: tuple[Path, str]) -> None:
     folder, said = shown
-    address = re.search(r"A campaign server: (http://127.0.0.1:\d+)", said)
+    address = re.search(r"A campaign server runs at (http://127.0.0.1:\d+)", said)
     assert address is not None
     assert (folder / "server" / "crowdveil.sqlite").exists()
     token = (folder / "server" / "token").read_text().strip()

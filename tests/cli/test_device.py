@@ -69,7 +69,7 @@ def test_visits_are_those_of_one_person_in_recent_weeks(join: Run) -> None:
     lines = [f"{user},{day},40.72,-73.975" for user in ("ann", "bob") for day in days]
     Path("visits.csv").write_text("user,time,latitude,longitude\n" + "\n".join(lines))
     refused(join("--yes", "--data", "visits.csv"), "--user is missing", "2 people", "'ann'")
-    refused(join("--yes", "--data", "visits.csv", "--user", "eve"), "user = 'eve'", "none of the 2 users")
+    refused(join("--yes", "--data", "visits.csv", "--user", "eve"), "user = 'eve'", "should be one of the 2 people")
     joined = join("--yes", "--data", "visits.csv", "--user", "bob")
     assert joined.exit_code == 0, joined.stderr
     assert "Your phone will answer at random. From your place" in joined.stderr
@@ -99,13 +99,13 @@ def test_old_visits_count_on_the_day_that_is_named(join: Run) -> None:
 
 def test_an_owners_caps_refuse_before_the_server_hears_of_the_device(join: Run, run: Run) -> None:
     for option, value, said in (
-        ("--most-epsilon-per-km", "ln2", "could learn more about your place than your limit allows"),
-        ("--least-cell-km", "2", "finer than your limit allows"),
-        ("--most-gap-km", "0.5", "would identify you"),
-        ("--least-cells", "26", "too few to hide among; your limit is 26"),
+        ("--max-epsilon-per-km", "ln2", "could learn more about your place than your limit allows"),
+        ("--min-cell-km", "2", "finer than your limit allows"),
+        ("--max-gap-km", "0.5", "would identify you"),
+        ("--min-cells", "26", "too few to hide among; your limit is 26"),
         ("--lifetime-epsilon-per-km", "1", "This campaign would take you past your limit"),
-        ("--least-cells", "few", "least_cells = 'few'"),
-        ("--most-gap-km", "far", "most_gap_km = 'far'"),
+        ("--min-cells", "few", "min_cells = 'few'"),
+        ("--max-gap-km", "far", "max_gap_km = 'far'"),
     ):
         refused(join("--yes", option, value), said)
     assert "You have answered no campaign" in run("device", "ledger", "--ledger", "mine.ledger").stdout
@@ -132,7 +132,7 @@ def test_profiles_that_are_none_are_refused(join: Run) -> None:
     ):
         Path("profile.csv").write_text(text)
         refused(join("--yes"), said)
-    refused(join("--yes", "--user", "ann"), "user = 'ann'", "either")
+    refused(join("--yes", "--user", "ann"), "user = 'ann'", "can't be combined with --profile")
 
 
 def test_a_campaign_that_is_not_there_is_one_line(run: Run, campaign: str) -> None:

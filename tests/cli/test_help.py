@@ -24,7 +24,7 @@ VERBS = [
     ["crowd"],
     ["demo"],
     ["profile"],
-    ["simulate"],
+    ["compare"],
 ]
 
 

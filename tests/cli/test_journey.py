@@ -124,7 +124,7 @@ def test_an_area_says_where_it_lies(run: Run) -> None:
 def test_every_printed_smallest_epsilon_is_one_at_which_the_policy_is_private(
     make: Make, run: Run, options: dict[str, object]
 ) -> None:
-    printed = re.findall(r"private from ε = (\S+) per km", make(**options).stdout)
+    printed = re.findall(r"private at ε ≥ (\S+) per km", make(**options).stdout)
     printed += re.findall(r"smallest ε(?: that holds is|:) (\S+) per km", run("certify", "policy.json").stdout)
     stricter = run("certify", "policy.json", "--epsilon-per-km", "0.5")
     assert stricter.exit_code == 1

@@ -30,7 +30,7 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
     assert "fixes: 60 counted in 25 cells" in result.stdout
     assert "left out: latitude out of range: 1, wrong number of fields: 1" in result.stdout
     assert "periods: 4 weeks from 2024-07-01, the first 4 to learn from" in result.stdout
-    assert "users: 3, of them 3 with a frequent place (δ = 0.7)" in result.stdout
+    assert "people: 3, of whom 3 have a frequent place (δ = 0.7)" in result.stdout
     assert "Written to out: visits, profile, places, prior.csv, summary.json." in result.stderr
     again = run(*asked, "--json")
     summary = json.loads(again.stdout)
@@ -99,7 +99,7 @@ def test_an_empty_name_is_no_folder(run: Run, area: Path, traces: Path) -> None:
 def test_an_address_is_left_to_spark(run: Run, area: Path) -> None:
     for address in ("hdfs://x/y.parquet", "s3://x/y.parquet", "http://x/y.parquet"):
         asked = ("profile", "--traces", address, "--area", area, "--out", "out")
-        refused(run(*asked), f"traces = '{address}'", "addresses are read by Spark alone")
+        refused(run(*asked), f"traces = '{address}'", "only Spark reads addresses")
 
 
 def test_a_published_format_is_read_first_and_what_it_drops_is_counted(run: Run, area: Path, tmp_path: Path) -> None:
@@ -154,5 +154,5 @@ def test_what_is_not_installed_is_named_with_the_way_to_install_it(area: Path, t
     run = [sys.executable, "-c", WITHOUT_IBIS, *asked]
     result = subprocess.run(run, capture_output=True, text=True, check=False)
     assert result.returncode == 2, result.stderr
-    assert result.stderr.startswith("crowdveil: profile needs ibis; run: pip install 'crowdveil[batch]'")
+    assert result.stderr.startswith("crowdveil: profile needs the extra `batch`: pip install 'crowdveil[batch]'")
     assert result.stderr.count("\n") == 1

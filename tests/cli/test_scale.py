@@ -28,7 +28,7 @@ FEW = ("--methods", "none,random", "--rounds", "2")
 def test_a_synthetic_city_is_compared_and_written(run: Run) -> None:
     result = run("scale", "--users", "400", "--weeks", "6", "--delta", "0.5", "--rounds", "2", "--out", "scaled")
     assert result.exit_code == 0, result.stderr
-    assert "400 users" in result.stdout
+    assert "400 people" in result.stdout
     for method in ("none", "random", "algorithm-2", "crowdveil"):
         assert f"\n{method}" in result.stdout
     assert sorted(path.name for path in Path("scaled").iterdir()) == ["people.parquet", "results.json"]
@@ -73,17 +73,21 @@ def test_profiled_traces_are_people(run: Run, profiled: Path) -> None:
 def test_what_does_not_fit_is_refused_in_a_line(run: Run, profiled: Path) -> None:
     here = ("--profiled", str(profiled), "--area", "area.json", "--out", "scaled")
     refused(run("scale", "--out", "scaled"), "--users is missing")
-    refused(run("scale", *here, "--users", "5"), "users = '5'", "has no meaning beside --profiled")
+    refused(run("scale", *here, "--users", "5"), "users = '5'", "can't be combined with --profiled")
     for wrong in ("-3", "0", "100000"):
         refused(run("scale", *here, "--densest", wrong), f"densest = {wrong}", "should be from 1 to")
     refused(run("scale", *here, "--densest", ""), "densest = ''", "whole number")
-    refused(run("scale", *here, "--targets", "3", "--densest", "2"), "densest = '2'", "beside --targets")
+    refused(
+        run("scale", *here, "--targets", "3", "--densest", "2"), "densest = '2'", "can't be combined with --targets"
+    )
     refused(run("scale", *here, "--targets", ""), "targets = []", "at least one")
     refused(run("scale", *here, "--targets", "99999"), "targets")
     refused(run("scale", *here, "--memory", "1KB"), "memory = '1KB'", "at least 10MB")
     refused(run("scale", "--users", "10", "--out", ""), "--out", "should name a folder")
     refused(
-        run("scale", "--users", "1", "--out", "scaled"), "users = '1'", "nobody has a frequent place; lower --delta"
+        run("scale", "--users", "1", "--out", "scaled"),
+        "users = '1'",
+        "nobody has a frequent place; use a smaller --delta",
     )
     refused(run("scale", "--users", f"{10**21}", "--out", "scaled"), "users = 1", "at most 10,000,000,000")
     refused(run("scale", "--users", "9", "--weeks", "100000", "--out", "scaled"), "weeks = 100000", "at most 520")
@@ -108,7 +112,7 @@ def test_what_does_not_fit_is_refused_in_a_line(run: Run, profiled: Path) -> Non
         SyntheticCity(4, 10, Habits(6, latitude=10.0)), test=2, delta=0.5, densest=1, seed=4
     ).area
     other.save("other.json")
-    refused(run("scale", *here, "--area", "other.json"), "another one")
+    refused(run("scale", *here, "--area", "other.json"), "is not the area that the profiles were made for")
     summary = json.loads((profiled / "summary.json").read_text())
     (profiled / "summary.json").write_text(json.dumps(summary | {"train": 6}))
     refused(run("scale", *here), "smaller --train")

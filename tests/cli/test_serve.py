@@ -21,7 +21,7 @@ from crowdveil.store import open_store, operator_token_hashes
 from crowdveil.wire import secret_digest
 from tests.cli.helpers import Run, refused
 
-TOKEN = re.compile(r"shown this once: (\S{40,})$", re.MULTILINE)
+TOKEN = re.compile(r"shown only once: (\S{40,})$", re.MULTILINE)
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_token_can_go_to_a_file_that_its_owner_alone_reads(run: Run, started: 
     assert os.stat("token").st_mode & 0o777 == 0o600
     again = run("serve", "--token-file", "token")
     assert Path("token").read_text().strip() == token
-    assert "--new-token replaces it" in again.stderr
+    assert "--new-token replaces the token" in again.stderr
     refused(run("serve", "--new-token", "--token-file", "nowhere/token"), "nowhere/token", "--new-token")
 
 

@@ -60,6 +60,38 @@ def test_invites_are_as_many_as_asked_for_and_all_different(server: ServerHarnes
         operator.invites(NAME, 0)
 
 
+def test_any_number_of_invites_is_made_in_as_many_requests_as_that_takes(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crowdveil.client.operator.MAX_INVITES", 7)
+    operator.create(NAME, plan(enrolment="invite"))
+    seen: list[tuple[int, int]] = []
+    made = operator.make_invites(NAME, 20, progress=lambda done, of: seen.append((done, of)))
+    assert len(set(made)) == 20
+    assert seen == [(7, 20), (14, 20), (20, 20)]
+    with pytest.raises(cv.InputError, match="count = 0"):
+        operator.make_invites(NAME, 0)
+
+
+def test_waiting_ends_when_the_campaign_is_open_and_when_it_is_finished(server: ServerHarness) -> None:
+    def step(_: float) -> None:
+        server.step()
+
+    operator = Operator(server, TOKEN, sleep=step)
+    operator.create(NAME, plan())
+    operator.set_state(NAME, "open")
+    assert [bool(one.policy_hash) for one in operator.wait_until_open(NAME).rounds] == [True]
+    operator.set_state(NAME, "closed")
+    seen: list[tuple[int, int]] = []
+    assert operator.wait_until_finished(NAME, progress=lambda done, of: seen.append((done, of))).state == "finished"
+    assert set(seen) == {(0, plan().users)}
+
+
+def test_waiting_for_a_policy_ends_when_the_time_is_up(operator: Operator) -> None:
+    operator.create(NAME, plan())
+    assert operator.wait_until_open(NAME, timeout_s=0.0).state == "draft"
+
+
 def test_refusals_are_in_the_servers_words(operator: Operator) -> None:
     with pytest.raises(ServerRefused, match="not-found") as refused:
         operator.view("nowhere")

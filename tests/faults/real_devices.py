@@ -25,7 +25,7 @@ import numpy as np
 
 import crowdveil as cv
 from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, LedgerEntry, LocationHistory, RetryPolicy
-from crowdveil.client.fleet import Certified
+from crowdveil.client.fleet import PolicyCache
 from crowdveil.client.transport import check_url
 from crowdveil.errors import CampaignRefused, ServerUnreachable
 from crowdveil.traces import Visits
@@ -97,7 +97,7 @@ class FromAddress(HttpTransport):
         self._client = httpx.Client(headers=headers, timeout=TIMEOUT_S, transport=transport, trust_env=False)
 
 
-def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -> LedgerEntry | None:
+def join(who: Person, url: str, ledger: Path, once: PolicyCache, give_up: float) -> LedgerEntry | None:
     """Join, and try again until the report is acknowledged."""
     Ledger.create(ledger)
     with FromAddress(url, who.address) as transport:
@@ -120,7 +120,7 @@ def main() -> None:
     """Run some devices; print a line of JSON for each that is done."""
     given = json.loads(sys.argv[1])
     url, folder, seed = f"http://{HOST}:{given['port']}", Path(given["ledgers"]), given["seed"]
-    once, give_up = Certified(), time.monotonic() + given["within_s"]
+    once, give_up = PolicyCache(), time.monotonic() + given["within_s"]
     lock = threading.Lock()
 
     def play(number: int) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from crowdveil.area.blocks import Blocks
 from crowdveil.area.plane import MAX_RADIUS_M, Plane, shortening
 from crowdveil.arrays import FloatArray, IntArray, as_cells, as_floats, frozen
-from crowdveil.codec import canonical_json, parse_json, read_text, whole_numbers, whole_pair
+from crowdveil.codec import canonical_json, naming_file, parse_json, read_text, whole_numbers, whole_pair
 from crowdveil.errors import FileFormatError, InputError
 
 MAX_CELLS = 1_000_000
@@ -125,8 +125,9 @@ class Area:
 
     @staticmethod
     def load(path: str | Path) -> Area:
-        """Read an area from a JSON file."""
-        return Area.from_json(read_text(path))
+        """Read an area from a JSON file; an error names the file."""
+        with naming_file(path, "an area"):
+            return Area.from_json(read_text(path))
 
     @classmethod
     def _read(cls, description: Description) -> Area:

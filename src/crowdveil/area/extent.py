@@ -1,18 +1,24 @@
-"""Where an area lies, in words; and which of its cells holds a place."""
+"""Say where an area lies, find the cells that hold given places, and read files of places."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
+from crowdveil.arrays import FloatArray
+from crowdveil.codec import read_pairs
 from crowdveil.errors import InputError
+
+LATITUDE_NAMES = ("lat", "latitude")
+LONGITUDE_NAMES = ("lon", "lng", "long", "longitude")
 
 
 @dataclass(frozen=True)
 class Box:
-    """The box around an area: its size on the ground, and where its middle and its edges are."""
+    """Hold the box around an area: its size on the ground, and where its middle and its edges are."""
 
     width_km: float
     height_km: float
@@ -31,7 +37,7 @@ class Box:
 
     @property
     def edges(self) -> str:
-        """From where to where it reaches."""
+        """Say from where to where it reaches."""
         return (
             f"{_side(self.south, 'NS')} to {_side(self.north, 'NS')} and {_side(self.west, 'EW')} to "
             f"{_side(self.east, 'EW')}"
@@ -39,7 +45,7 @@ class Box:
 
 
 def box_of(area: Area) -> Box:
-    """The box around all cells; half a cell wider than the centres, or as far as towers reach."""
+    """Find the box around all cells; half a cell wider than the centres, or as far as towers reach."""
     margin_m = 0.0
     if isinstance(area, Grid):
         margin_m = area.cell_m / 2
@@ -57,8 +63,8 @@ def box_of(area: Area) -> Box:
     return Box(width_km, height_km, latitude[0], longitude[0], latitude[3], longitude[1], latitude[4], longitude[2])
 
 
-def cell_at(area: Area, latitude: float, longitude: float, field: str) -> int:
-    """The cell that holds a place, or what to look for if none does."""
+def cell_at(area: Area, latitude: float, longitude: float, field: str = "place") -> int:
+    """Find the cell that holds a place; an error names `field` and says what the area covers."""
     cell = int(area.locate([latitude], [longitude])[0])
     if cell < 0:
         what = f"lies in no cell of this area, which covers {box_of(area).edges}"
@@ -66,6 +72,35 @@ def cell_at(area: Area, latitude: float, longitude: float, field: str) -> int:
             what += "; are latitude and longitude swapped?"
         raise InputError(field, f"{latitude}:{longitude}", what)
     return cell
+
+
+def cells_for(area: Area, text: str, field: str = "targets") -> list[int]:
+    """Find the cells that a text names: cells such as `3,17`, or places such as `40.75:-73.98,40.70:-74.01`."""
+    cells = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        if ":" in part:
+            latitude, _, longitude = part.partition(":")
+            try:
+                cells.append(cell_at(area, float(latitude), float(longitude), field))
+            except ValueError as error:
+                if isinstance(error, InputError):
+                    raise
+                raise InputError(field, part, "a place is latitude:longitude, such as 40.75:-73.98") from None
+        elif part.removeprefix("-").isdecimal() and len(part) < 20:
+            cells.append(int(part))
+        else:
+            raise InputError(field, part, "should be cells such as 3,17 or places such as 40.75:-73.98")
+    return cells
+
+
+def read_places(path: str | Path) -> tuple[FloatArray, FloatArray]:
+    """Read latitudes and longitudes from the columns lat,lon of a CSV file."""
+    return read_pairs(path, LATITUDE_NAMES, LONGITUDE_NAMES)
+
+
+def read_points_km(path: str | Path) -> FloatArray:
+    """Read points of a plane from the columns x_km,y_km of a CSV file: one row for each point."""
+    return np.column_stack(read_pairs(path, ("x_km", "x"), ("y_km", "y")))
 
 
 def _side(degrees: float, sides: str) -> str:

@@ -1,6 +1,12 @@
 """The same profiles for millions of users: expressions that DuckDB evaluates on this machine, or Spark on a cluster."""
 
-from crowdveil.batch.engine import Engine
+from crowdveil.extras import require_extra
+
+require_extra("profiling with DuckDB or Spark", "batch")  # before the modules below import its libraries
+
+# ruff: noqa: E402
+from crowdveil.batch.converted import converted_inputs
+from crowdveil.batch.engine import Engine, check_memory
 from crowdveil.batch.fixes import ColumnNames
 from crowdveil.batch.graph import ProfileSettings
 from crowdveil.batch.inputs import Inputs, find_inputs
@@ -20,6 +26,8 @@ __all__ = [
     "Job",
     "PeriodRange",
     "ProfileSettings",
+    "check_memory",
+    "converted_inputs",
     "find_inputs",
     "open_engine",
     "run",

@@ -21,6 +21,8 @@ Fraction: TypeAlias = Callable[[float], None]
 Columnwise: TypeAlias = Callable[[str, Callable[..., Any], Sequence[str], str], Callable[..., Expression]]
 """(name, a function of numpy columns, their types, its own type) → the same on expressions."""
 
+MIN_MEMORY_MB = 10
+"""With less, DuckDB does not read the first file."""
 MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B", re.IGNORECASE)
 
 
@@ -100,3 +102,9 @@ def size_of(memory: str, thousand: float) -> float:
     if found is None:
         raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")
     return float(found[1]) * thousand ** ("KMGT".index(found[2].upper()) + 1)
+
+
+def check_memory(memory: str | None) -> None:
+    """Refuse a size with which no engine can work; None leaves the choice to the engine."""
+    if memory is not None and size_of(memory, 1000.0) < MIN_MEMORY_MB * 1_000_000:
+        raise InputError("memory", memory, f"should be at least {MIN_MEMORY_MB}MB")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from crowdveil.batch.engine import Engine
 from crowdveil.errors import InputError
+from crowdveil.extras import require_extra
 
 MAKERS = "duckdb, spark, or spark://MASTER (HOST:PORT, local[4], yarn)"
 
@@ -22,6 +23,7 @@ def open_engine(
         return DuckDbEngine(memory=memory, threads=threads, spill=spill)
     kind, _, rest = name.partition("://")
     if kind == "spark" and (rest or "://" not in name):
+        require_extra(f"the engine {name}", "spark")
         from crowdveil.batch.spark_engine import SparkEngine
 
         return SparkEngine(_master(rest, threads), memory=memory, spill=spill)

@@ -2,6 +2,7 @@
 
 from crowdveil.certify.certificate import Certificate, NullFinding, NullWitness, Witness
 from crowdveil.certify.checker import certify, certify_table, smallest_epsilon
+from crowdveil.certify.files import certify_file
 from crowdveil.certify.search import Progress
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Progress",
     "Witness",
     "certify",
+    "certify_file",
     "certify_table",
     "smallest_epsilon",
 ]

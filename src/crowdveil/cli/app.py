@@ -1,20 +1,81 @@
-"""The command `crowdveil`, put together from its verbs."""
+"""Put the command `crowdveil` together from its verbs, each of which is loaded when it is used."""
 
 from __future__ import annotations
 
-from importlib.metadata import version
-from typing import Annotated
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
-from threadpoolctl import threadpool_limits
 
-from crowdveil.cli import area, campaign, certify, crowd, demo, device, draw, policy, profile, scale, serve, study
-from crowdveil.cli import compare as simulate
-from crowdveil.cli.console import Verb, Verbs
+from crowdveil.cli.console import Verbs
+
+SUMMARIES = {
+    "area": "Describe the cells of a map.",
+    "policy": "Make the policy that covers the targets best.",
+    "certify": "Check that a policy, or a table, is private.",
+    "draw": "Draw what a phone sends, from a certified policy.",
+    "serve": "Run the campaign server, until Ctrl-C.",
+    "campaign": "Run campaigns on a server: plan, start, watch, export, audit.",
+    "device": "Take part in a campaign, as a phone would.",
+    "crowd": "Let many devices join a campaign, to try it out.",
+    "demo": "Run a whole campaign once, over a synthetic city.",
+    "profile": "Profile the traces of millions of people.",
+    "compare": "Compare every method on your own traces, or on a synthetic city.",
+    "scale": "Simulate a campaign with millions of people.",
+    "study": "Repeat the paper's experiments on a city, and ours on top.",
+}
+"""The verbs in the order of the help text, with the first sentence of the help of each; a test compares them."""
+
+
+class _VerbsByName(MutableMapping[str, Any]):
+    """Hold the verbs by name; a verb's module `crowdveil.cli.NAME` is imported when the verb is asked for."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in SUMMARIES:
+            raise KeyError(name)
+        if name not in self._loaded:
+            command = typer.main.get_command(import_module(f"crowdveil.cli.{name}").app)
+            command.name = name
+            self._loaded[name] = command
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(SUMMARIES)
+
+    def __len__(self) -> int:
+        return len(SUMMARIES)
+
+
+class LazyVerbs(Verbs):
+    """List the verbs without loading them."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = _VerbsByName()
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Name the verbs in the order of the help text."""
+        return list(SUMMARIES)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write the list of verbs."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(SUMMARIES.items()))
+
 
 app = typer.Typer(
     name="crowdveil",
-    cls=Verbs,
+    cls=LazyVerbs,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -22,23 +83,12 @@ app = typer.Typer(
     help="Choose the crowd that will cover your places, without learning where anyone is.",
     epilog="First steps: crowdveil demo --out demo/",
 )
-app.add_typer(area.app, name="area")
-app.command("policy", cls=Verb, epilog=policy.EXAMPLES)(policy.make)
-app.command("certify", cls=Verb, epilog=certify.EXAMPLES)(certify.check)
-app.command("draw", cls=Verb, epilog=draw.EXAMPLES)(draw.one)
-app.command("serve", cls=Verb, epilog=serve.EXAMPLES)(serve.run)
-app.add_typer(campaign.app, name="campaign")
-app.add_typer(device.app, name="device")
-app.command("crowd", cls=Verb, epilog=crowd.EXAMPLES)(crowd.run)
-app.command("demo", cls=Verb, epilog=demo.EXAMPLES)(demo.run)
-app.command("profile", cls=Verb, epilog=profile.EXAMPLES)(profile.run)
-app.command("simulate", cls=Verb, epilog=simulate.EXAMPLES)(simulate.run)
-app.command("scale", cls=Verb, epilog=scale.EXAMPLES)(scale.run)
-app.command("study", cls=Verb, epilog=study.EXAMPLES)(study.run)
 
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         typer.echo(f"crowdveil {version('crowdveil')}")
         raise typer.Exit
 
@@ -54,6 +104,4 @@ def _root(
 
 def main() -> None:
     """Run the command line."""
-    # Our matrices are small: on busy cores a second thread of linear algebra costs far more than it brings.
-    with threadpool_limits(1, user_api="blas"):
-        app(prog_name="crowdveil")
+    app(prog_name="crowdveil")

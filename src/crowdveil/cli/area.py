@@ -6,28 +6,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
-from crowdveil.area.extent import box_of
-from crowdveil.cli.console import Verb, Verbs, show, show_json, working
-from crowdveil.cli.files import LATITUDE_NAMES, LONGITUDE_NAMES, check_destination, read_pairs, write_whole
+from crowdveil.area.extent import box_of, read_places, read_points_km
+from crowdveil.cli.console import Verb, new_app, show, show_json, working
+from crowdveil.cli.files import check_destination, write_file
 from crowdveil.cli.options import read_real, read_whole
 from crowdveil.errors import InputError
 from crowdveil.formatting import rounded_up
 
-app = typer.Typer(
-    cls=Verbs,
+app = new_app(
     no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Describe the cells of a map. They are squares, hexagons, regions of cell towers, or bare points.",
+    help="Describe the cells of a map. They are squares, hexagons, regions of cell towers, or points of a plane.",
     epilog="Example: crowdveil area grid --bounds 40.65,-74.03,40.82,-73.90 --cell-km 1 --out area.json",
 )
 
 Bounds = Annotated[str, typer.Option(help="The box to cover, in degrees: south,west,north,east.", metavar="S,W,N,E")]
 Out = Annotated[Path, typer.Option(help="Where to write the area (.json).", metavar="FILE")]
-Places = Annotated[Path, typer.Argument(help="CSV with a header, or with just two columns.", metavar="CSV")]
+Places = Annotated[Path, typer.Argument(help="A CSV file with a header, or with two columns only.", metavar="CSV")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")]
 
 
@@ -38,7 +35,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON.
 def grid(
     bounds: Bounds,
     out: Out,
-    cell_km: Annotated[str, typer.Option(help="Side of a square in km, a whole number of metres.", metavar="KM")] = "1",
+    cell_km: Annotated[str, typer.Option(help="Side of a square in km; a whole number of metres.", metavar="KM")] = "1",
     json: AsJson = False,
 ) -> None:
     """Cover a box with square cells."""
@@ -55,7 +52,7 @@ def hexagons(
     out: Out,
     resolution: Annotated[
         str,
-        typer.Option(help="H3 resolution, 0 to 15; 8 has 0.9 km between centres, 9 has 0.35 km.", metavar="NUMBER"),
+        typer.Option(help="H3 resolution, 0 to 15: centres are 0.9 km apart at 8, 0.35 km at 9.", metavar="NUMBER"),
     ] = "8",
     json: AsJson = False,
 ) -> None:
@@ -75,21 +72,21 @@ def towers(
 ) -> None:
     """Take the regions of cell towers, from a CSV file.
 
-    The file has lat,lon of each tower. Every place belongs to its nearest tower.
+    The file has the columns lat,lon, a row per tower. Every place belongs to its nearest tower.
     """
-    latitude, longitude = read_pairs(places, LATITUDE_NAMES, LONGITUDE_NAMES)
+    latitude, longitude = read_places(places)
     reach = read_real("reach_km", reach_km)
     _make(lambda: Towers.from_positions(latitude, longitude, reach_km=reach), out, json)
 
 
 @app.command(cls=Verb, epilog="Example: crowdveil area points points.csv --out area.json")
 def points(places: Places, out: Out, json: AsJson = False) -> None:
-    """Take bare points of a plane, from a CSV file.
+    """Take points of a plane, from a CSV file.
 
-    The file has x_km,y_km of each point. They have no latitude and longitude.
+    The file has the columns x_km,y_km. Such points have no latitude and longitude.
     """
-    x_km, y_km = read_pairs(places, ("x_km", "x"), ("y_km", "y"))
-    _make(lambda: Area.from_points_km(np.column_stack([x_km, y_km])), out, json)
+    points_km = read_points_km(places)
+    _make(lambda: Area.from_points_km(points_km), out, json)
 
 
 def _read_bounds(text: str) -> tuple[float, float, float, float]:
@@ -105,7 +102,7 @@ def _make(build: Callable[[], Area], out: Path, as_json: bool) -> None:
     with working("making the cells"):
         area = build()
         box, nearest_km = box_of(area), area.nearest_neighbour_km
-    size = write_whole(out, area.save)
+    size = write_file(out, area.save)
     if as_json:
         show_json(
             {
@@ -128,6 +125,6 @@ def _make(build: Callable[[], Area], out: Path, as_json: bool) -> None:
         facts["closest two cells"] = f"{nearest_km:.3f} km apart"
     if area.plane is not None:
         short = rounded_up(area.distance_shortening, 2)
-        facts["distances"] = f"never longer than on the ground, at most {short} of it shorter"
+        facts["distances"] = f"never longer than on the ground, and shorter by a factor of at most {short}"
     facts["digest"] = area.digest
     show("Area", facts)

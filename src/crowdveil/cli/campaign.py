@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from crowdveil.cli import audit, drafts
-from crowdveil.cli.campaign_view import accepted, show_view, when
-from crowdveil.cli.connection import operator
-from crowdveil.cli.console import Verb, Verbs, in_bytes, progress_bar, show, show_json, show_rows, working
-from crowdveil.cli.files import check_destination, write_whole
-from crowdveil.cli.options import read_real, read_whole
-from crowdveil.cli.shared import taking
+from crowdveil.campaign.audit import check
+from crowdveil.cli import campaign_plan
+from crowdveil.cli.campaign_view import show_verdict, show_view, when
+from crowdveil.cli.connection import operator, operator_if_needed
+from crowdveil.cli.console import Verb, in_bytes, new_app, progress_bar, show, show_json, show_rows, working
+from crowdveil.cli.files import check_destination, write_bytes
+from crowdveil.cli.options import missing, read_real, read_whole, taking
 from crowdveil.client import Operator
-from crowdveil.errors import InputError
-from crowdveil.wire import CampaignView
-from crowdveil.wire.operator import MAX_INVITES
+from crowdveil.errors import FileFormatError, InputError
+from crowdveil.wire import AuditRecord
 
 EXAMPLES = """\b
 Examples, with CROWDVEIL_TOKEN set to what `crowdveil serve` printed:
@@ -28,29 +27,28 @@ Examples, with CROWDVEIL_TOKEN set to what `crowdveil serve` printed:
   crowdveil campaign start noise-map
   crowdveil campaign status noise-map --watch
 """
+AUDIT = """\b
+Examples:
+  crowdveil campaign audit noise-map --out record.json
+  crowdveil campaign audit --record record.json
+Exit code: 0 reproduced, 1 not reproduced, 2 unreadable.
+"""
+NOT_REPRODUCED = 1
 
-app = typer.Typer(
-    cls=Verbs,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Run campaigns on a server: plan, start, watch, export, audit.",
-    epilog=EXAMPLES,
+app = new_app(
+    no_args_is_help=True, help="Run campaigns on a server: plan, start, watch, export, audit.", epilog=EXAMPLES
 )
 
-Id = Annotated[str, typer.Argument(help="The campaign's id: small letters, digits and -.", metavar="ID")]
+Id = Annotated[str, typer.Argument(help="The campaign's ID: small letters, digits and -.", metavar="ID")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-
-
-app.command("create", cls=Verb, epilog=drafts.CREATE)(drafts.create)
-app.command("preview", cls=Verb, epilog=drafts.PREVIEW)(drafts.preview)
-
-
-OPENING_S, LOOK_S = 60.0, 0.2
-"""How long `start` waits for a policy, and how often it looks."""
 
 
 def _example(text: str) -> str:
     return f"Example: crowdveil campaign {text}"
+
+
+app.command("create", cls=Verb, epilog=campaign_plan.CREATE)(campaign_plan.create)
+app.command("preview", cls=Verb, epilog=campaign_plan.PREVIEW)(campaign_plan.preview)
 
 
 @app.command(cls=Verb, epilog=_example("start noise-map"))
@@ -58,21 +56,19 @@ def _example(text: str) -> str:
 def start(server: Operator, campaign: Id, json: AsJson = False) -> None:
     """Start a draft, or go on after a pause.
 
-    Waits until the first round is open, so that devices can join; the server opens and closes the others by itself.
+    Waits until the first round is open, so that devices can join. The server opens and closes the other rounds by
+    itself.
     """
-    view = server.set_state(campaign, "open")
-    give_up = time.monotonic() + OPENING_S
+    server.set_state(campaign, "open")
     with working("making the first policy"):
-        while not any(one.policy_hash for one in view.rounds) and time.monotonic() < give_up:
-            time.sleep(LOOK_S)
-            view = server.view(campaign)
+        view = server.wait_until_open(campaign)
     show_view(view, json)
 
 
 @app.command(cls=Verb, epilog=_example("pause noise-map"))
 @taking(operator)
 def pause(server: Operator, campaign: Id, json: AsJson = False) -> None:
-    """Take no reports for a while."""
+    """Take no reports until it is started again."""
     _change(server, campaign, "paused", json)
 
 
@@ -81,7 +77,7 @@ def pause(server: Operator, campaign: Id, json: AsJson = False) -> None:
 def close(server: Operator, campaign: Id, json: AsJson = False) -> None:
     """End a campaign early.
 
-    The open round is closed and counted, and people are selected from those who have reported. It cannot be undone.
+    Closes and counts the open round, and selects people from those who have reported. This can't be undone.
     """
     _change(server, campaign, "closed", json)
 
@@ -91,15 +87,19 @@ def close(server: Operator, campaign: Id, json: AsJson = False) -> None:
 def status(
     server: Operator,
     campaign: Id,
-    watch: Annotated[bool, typer.Option("--watch", help="Follow it until it is finished.")] = False,
-    every: Annotated[str, typer.Option(help="With --watch: seconds between looks.", metavar="SECONDS")] = "1",
+    watch: Annotated[bool, typer.Option("--watch", help="Wait until the campaign is finished.")] = False,
+    every: Annotated[str, typer.Option(help="With --watch: seconds between requests.", metavar="SECONDS")] = "1",
     json: AsJson = False,
 ) -> None:
-    """Say how a campaign stands: counts, never who said what."""
-    pause_s = read_real("every", every)
-    if not 0.05 <= pause_s <= 3600:
-        raise InputError("every", pause_s, "should be from 0.05 to 3600 seconds")
-    view = follow(server, campaign, pause_s) if watch else server.view(campaign)
+    """Show how a campaign stands: counts, never who said what."""
+    every_s = read_real("every", every)
+    if not 0.05 <= every_s <= 3600:
+        raise InputError("every", every_s, "should be from 0.05 to 3600 seconds")
+    if watch:
+        with progress_bar(f"{campaign}: reports") as report:
+            view = server.wait_until_finished(campaign, every_s=every_s, progress=report)
+    else:
+        view = server.view(campaign)
     show_view(view, json)
 
 
@@ -120,24 +120,18 @@ def list_all(server: Operator, json: AsJson = False) -> None:
 def invites(
     server: Operator,
     campaign: Id,
-    count: Annotated[str, typer.Option(help="How many.", metavar="NUMBER")],
+    count: Annotated[str, typer.Option(help="How many invites to make.", metavar="NUMBER")],
     out: Annotated[Path, typer.Option(help="Where to write them, one per line (.txt).", metavar="FILE")],
 ) -> None:
     """Make invites; each lets one device in.
 
-    The server keeps their hashes alone: this file is the only place where they are.
+    The server stores only their hashes, so this file is the only place where they can be read.
     """
     check_destination("out", out, (".txt",))
-    many = read_whole("count", count)
-    if many < 1:
-        raise InputError("count", many, "should be at least 1")
-    made: list[str] = []
+    many = read_whole("count", count, 1)
     with progress_bar("making invites") as report:
-        while len(made) < many:
-            made += server.invites(campaign, min(MAX_INVITES, many - len(made)))
-            report(len(made), many)
-    text = "".join(f"{invite}\n" for invite in made)
-    write_whole(out, lambda path: path.write_text(text, encoding="ascii"))
+        made = server.make_invites(campaign, many, progress=report)
+    write_bytes(out, "".join(f"{invite}\n" for invite in made).encode("ascii"))
     os.chmod(out, 0o600)  # whoever reads an invite can use it
     show("Invites", {"campaign": campaign, "invites": f"{len(made):,}", "written": str(out)})
 
@@ -151,29 +145,63 @@ def export(
 ) -> None:
     """Write who was selected, best first.
 
-    Columns: rank, participant, round, symbol, chance. Participants are numbers; each device learns by itself whether
-    it was selected.
+    The columns are rank, participant, round, symbol, chance. Participants are numbers; each device learns by itself
+    whether it was selected.
     """
     check_destination("out", out, (".csv",))
     with working("fetching the selection"):
         text = server.selection_csv(campaign)
-    size = write_whole(out, lambda path: path.write_bytes(text.encode()))
+    size = write_bytes(out, text.encode())
     people = len(text.splitlines()) - 1
     show("Selection", {"campaign": campaign, "selected": f"{people:,}", "written": f"{out} ({in_bytes(size)})"})
 
 
-app.command("audit", cls=Verb, epilog=audit.EXAMPLES)(audit.run)
+@app.command(cls=Verb, epilog=AUDIT)
+@taking(operator_if_needed)
+def audit(
+    server: Callable[[], Operator],
+    campaign: Annotated[
+        str | None, typer.Argument(help="A finished campaign on the server.", metavar="ID", show_default=False)
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="A record that was saved, instead of one from the server.", metavar="FILE")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Save the server's record (.json).", metavar="FILE")] = None,
+    json: AsJson = False,
+) -> None:
+    """Repeat a campaign's selection from its record.
+
+    Certifies every policy again, compares the reports with the counts, selects again and compares, bit by bit. A saved
+    record needs neither a server nor a token: anyone who has it can check.
+    """
+    if out is not None:
+        check_destination("out", out, (".json",))
+    found = _record(server, campaign, record)
+    if out is not None:
+        write_bytes(out, found.to_bytes())
+    with progress_bar("repeating the campaign") as report:
+        verdict = check(found, report)
+    if json:
+        findings = [{"step": one.step, "grade": one.grade, "said": one.said} for one in verdict.findings]
+        show_json({"campaign": found.campaign, "reproduced": verdict.reproduced, "findings": findings})
+    else:
+        show_verdict(found.campaign, verdict)
+    if not verdict.reproduced:
+        raise typer.Exit(NOT_REPRODUCED)
 
 
-def follow(server: Operator, campaign: str, every_s: float) -> CampaignView:
-    """Look again and again, with a bar, until a campaign is finished."""
-    with progress_bar(f"{campaign}: reports") as report:
-        while True:
-            view = server.view(campaign)
-            report(accepted(view), view.plan.users)
-            if view.state == "finished":
-                return view
-            time.sleep(every_s)
+def _record(server: Callable[[], Operator], campaign: str | None, path: Path | None) -> AuditRecord:
+    if campaign is not None and path is not None:
+        raise InputError("campaign", campaign, "can't be combined with --record")
+    if campaign is not None:
+        with working("fetching the record"):
+            return server().record(campaign)
+    if path is None:
+        raise missing("record", "name a campaign on the server, or a record that was saved")
+    try:
+        return AuditRecord.from_bytes(path.read_bytes())
+    except InputError as error:
+        raise FileFormatError(f"{path}: is not the record of a campaign ({error})") from None
 
 
 def _change(server: Operator, campaign: str, state: Literal["open", "paused", "closed"], json: bool) -> None:

@@ -1,10 +1,13 @@
-"""A campaign in words and tables: how it stands, and what it promises."""
+"""Print a campaign: how it stands, what it promises, and whether its selection can be reproduced."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from crowdveil.cli.console import show, show_json, show_rows
+import typer
+
+from crowdveil.campaign.audit import Verdict
+from crowdveil.cli.console import show, show_json, show_rows, warn
 from crowdveil.formatting import exact, in_plain_words, rounded_up_below
 from crowdveil.wire import CampaignView, Preview, PreviewPoint, RoundView
 
@@ -13,13 +16,8 @@ POINTS = ["ε per km", "wanted", "expected coverage"]
 
 
 def when(seconds: int) -> str:
-    """A time for people, in UTC."""
+    """Write a time for people, in UTC."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def accepted(view: CampaignView) -> int:
-    """Reports stored so far, NULL among them."""
-    return sum(one.accepted for one in view.rounds)
 
 
 def show_view(view: CampaignView, json: bool) -> None:
@@ -28,13 +26,14 @@ def show_view(view: CampaignView, json: bool) -> None:
         show_json(view.model_dump(mode="json"))
         return
     plan = view.plan
+    reports = sum(one.accepted for one in view.rounds)
     facts = {
         "campaign": f"{view.campaign}: {plan.name}",
         "state": view.state,
         "created": when(view.created),
         "privacy": f"ε = {exact(plan.epsilon_per_km)} per km: {in_plain_words(plan.epsilon_per_km)}",
-        "wanted": f"{plan.people_wanted:,} of {plan.users:,} who may take part, {plan.enrolment} to join",
-        "reports": f"{accepted(view):,} in {len(view.rounds)} of {plan.rounds} rounds",
+        "wanted": f"{plan.people_wanted:,} of {plan.users:,} people who may take part, {plan.enrolment} to join",
+        "reports": f"{reports:,} in {len(view.rounds)} of {plan.rounds} rounds",
     }
     if view.expected_coverage is not None:
         facts["expected coverage"] = f"{view.expected_coverage:.2%}"
@@ -52,16 +51,26 @@ def show_preview(preview: Preview, epsilon_per_km: float) -> None:
         "Preview",
         {
             "cells": f"{preview.cells:,}",
-            "wanted": f"{preview.people_wanted:,}",
+            "wanted": f"{preview.people_wanted:,} people",
             "privacy": f"ε = {exact(epsilon_per_km)} per km: {in_plain_words(epsilon_per_km)}",
-            "certified": f"the first round's policy is private from ε = {smallest} per km on",
-            "selected": f"{preview.beta:.2%} of the first round's reports (β)",
-            "expected coverage": f"{preview.expected_coverage:.2%} of the selected have a target as their place",
-            "by chance": f"{preview.by_chance:.2%}, if people were chosen blindly",
+            "certified": f"the first round's policy is private at ε ≥ {smallest} per km",
+            "selected": f"{preview.beta:.2%} of the people who report in the first round (β)",
+            "expected coverage": f"{preview.expected_coverage:.2%} of the people selected have a target as their place",
+            "by chance": f"{preview.by_chance:.2%} if people were selected at random",
         },
     )
     show_rows("By ε", POINTS, [_point(one) for one in preview.by_epsilon])
-    show_rows("By how many are wanted", POINTS, [_point(one) for one in preview.by_wanted])
+    show_rows("By people wanted", POINTS, [_point(one) for one in preview.by_wanted])
+
+
+def show_verdict(campaign: str, verdict: Verdict) -> None:
+    """Print what an audit found, and its verdict."""
+    rows = [[one.step, one.grade if one.grade == "ok" else one.grade.upper(), one.said] for one in verdict.findings]
+    show_rows("Audit", ["step", "verdict", "finding"], rows)
+    if verdict.reproduced:
+        typer.echo(f"Campaign {campaign} is reproduced.")
+    else:
+        warn(f"campaign {campaign} is NOT reproduced.")
 
 
 def _round(one: RoundView) -> list[str]:

@@ -1,21 +1,19 @@
-"""`crowdveil certify`: is this policy, or this table, private? Exit code 0 yes, 1 no, 2 unreadable."""
+"""`crowdveil certify`: check that a policy, or a table, is private. Exit code 0 yes, 1 no, 2 unreadable."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.certify import Certificate, certify, certify_table
-from crowdveil.cli.console import NOT_PRIVATE, progress_bar, show, show_json, working
-from crowdveil.cli.files import is_header, load_area, load_policy, read_number, read_rows
+from crowdveil.certify import Certificate, certify, certify_file
+from crowdveil.cli.console import NOT_PRIVATE, Verb, new_app, progress_bar, show, show_json
+from crowdveil.cli.files import load_area, load_policy
 from crowdveil.cli.options import missing, read_epsilon
-from crowdveil.errors import CrowdveilError, FileFormatError, InputError
+from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.formatting import exact, in_plain_words
 
 EXAMPLES = """\b
@@ -26,37 +24,41 @@ Examples:
 Exit code: 0 private, 1 not private, 2 unreadable.
 """
 
-SIMPLE_NAME = re.compile(r"[\w][\w .-]{0,39}")
-"""Names of columns that can stand in a sentence."""
+app = new_app()
 
 
-def check(
+@app.command(cls=Verb, epilog=EXAMPLES)
+def run(
     policy: Annotated[
         Path | None, typer.Argument(help="The policy, .json or .cvp.", metavar="POLICY", show_default=False)
     ] = None,
     epsilon_per_km: Annotated[
         str | None,
-        typer.Option(help="Check at this ε per km instead of the one the policy states.", metavar="NUMBER"),
+        typer.Option(
+            help="Check at this ε per km, such as ln4 (default: the one that the policy states).", metavar="NUMBER"
+        ),
     ] = None,
     table: Annotated[
         Path | None,
-        typer.Option(help="Check a table (CSV) instead: a row per true cell, a column per symbol.", metavar="FILE"),
+        typer.Option(
+            help="Check a table (CSV) instead of a policy: a row per true cell, a column per symbol.", metavar="FILE"
+        ),
     ] = None,
     area: Annotated[
-        Path | None, typer.Option(help="With --table: the area its rows belong to.", metavar="FILE")
+        Path | None, typer.Option(help="With --table: the area (.json) of its rows.", metavar="FILE")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the certificate as JSON.")] = False,
 ) -> None:
     """Check that a policy, or a table, is private.
 
-    With exact arithmetic. Says the smallest ε that holds, and the worst pair of cells.
+    Uses exact arithmetic. Prints the smallest ε that holds, and the pair of cells that needs it.
     """
     epsilon = None if epsilon_per_km is None else read_epsilon(epsilon_per_km)
     if policy is not None and table is not None:
-        raise InputError("policy", str(policy), "name either a policy or a --table")
+        raise InputError("policy", str(policy), "can't be combined with --table")
     if policy is not None:
         if area is not None:
-            raise InputError("area", str(area), "a policy brings its own area; leave it out")
+            raise InputError("area", str(area), "applies only to --table; a policy holds its own area")
         loaded = load_policy(policy)
         with progress_bar("certifying") as report:
             certificate = certify(loaded, epsilon_per_km=epsilon, progress=report)
@@ -76,14 +78,8 @@ def _check_table(table: Path, area: Path | None, epsilon: float | None) -> Certi
     if area is None or epsilon is None:
         raise missing("area" if area is None else "epsilon-per-km", "a --table needs both --area and --epsilon-per-km")
     cells = load_area(area)
-    with working(f"reading {table}"):
-        names, entries = read_table(table)
     with progress_bar("certifying") as report:
-        certificate = certify_table(cells, entries, epsilon, progress=report)
-    worst = certificate.witness
-    if worst is None or not names:
-        return certificate
-    return replace(certificate, witness=replace(worst, symbol_name=names[worst.symbol]))
+        return certify_file(table, cells, epsilon, progress=report)
 
 
 def _facts(certificate: Certificate) -> dict[str, str]:
@@ -112,23 +108,3 @@ def _document(certificate: Certificate) -> dict[str, Any]:
         "hash": certificate.policy_hash or None,
         **({} if certificate.null is None else {"null": asdict(certificate.null)}),
     }
-
-
-def read_table(path: Path) -> tuple[list[str], FloatArray | IntArray]:
-    """Names of the symbols, if a header has simple ones; and rows of probabilities, or of whole-number weights."""
-    rows = read_rows(path)
-    names: list[str] = []
-    if is_header(rows[0][1]):
-        names = rows[0][1]
-        rows = rows[1:]
-    if not rows:
-        raise FileFormatError(f"{path}: has a header but no rows")
-    width = len(rows[0][1])
-    for line, row in rows:
-        if len(row) != width:
-            raise FileFormatError(f"{path}, line {line}: {len(row)} columns: the first row has {width}")
-    if len(set(names)) != width or not all(map(SIMPLE_NAME.fullmatch, names)):
-        names = []
-    if all(text.isdecimal() and len(text) < 19 for _, row in rows for text in row):
-        return names, np.array([[int(text) for text in row] for _, row in rows], dtype=np.int64)
-    return names, np.array([[read_number(path, line, "probability", text) for text in row] for line, row in rows])

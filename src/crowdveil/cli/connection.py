@@ -1,4 +1,4 @@
-"""Which server, and who asks: the options of every verb that speaks to one."""
+"""Define the options of every verb that speaks to a server: which server, and who asks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.cli.options import missing
+from crowdveil.cli.options import TOKEN_VARIABLE, missing
 from crowdveil.client import HttpTransport, Operator
 from crowdveil.codec import read_text
 from crowdveil.errors import FileFormatError
 
 SERVER = "http://127.0.0.1:8765"
-TOKEN_VARIABLE = "CROWDVEIL_TOKEN"
 ANSWER_S = 120.0
 """How long an operator waits for one answer: a preview solves a dozen policies."""
 
@@ -23,18 +22,18 @@ Server = Annotated[str, typer.Option(help="Address of the server.", metavar="URL
 Token = Annotated[
     str | None,
     typer.Option(
-        help="The operator's token. Better set the variable: others on this machine see arguments.",
+        help="The operator's token. Setting the variable is safer: other users of this machine can see arguments.",
         metavar="TOKEN",
         envvar=TOKEN_VARIABLE,
         show_default=False,
     ),
 ]
-TokenFile = Annotated[Path | None, typer.Option(help="Or a file that holds it.", metavar="FILE")]
+TokenFile = Annotated[Path | None, typer.Option(help="A file that holds the operator's token.", metavar="FILE")]
 
 
 @contextmanager
 def operator(server: Server = SERVER, token: Token = None, token_file: TokenFile = None) -> Iterator[Operator]:
-    """An operator of the named server; nothing is sent yet."""
+    """Connect the operator to the named server; nothing is sent yet."""
     if token_file is not None:
         # A file that is named beats a variable that may have been set for another server.
         token = read_text(token_file).strip()
@@ -47,9 +46,9 @@ def operator(server: Server = SERVER, token: Token = None, token_file: TokenFile
 
 
 @contextmanager
-def operator_if_asked(
+def operator_if_needed(
     server: Server = SERVER, token: Token = None, token_file: TokenFile = None
 ) -> Iterator[Callable[[], Operator]]:
-    """The same for verbs that can do without a server."""
+    """Connect the operator when the verb calls for it."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(operator(server, token, token_file))

@@ -1,4 +1,7 @@
-"""How every verb speaks: results on stdout, the rest on stderr; an error is one line and exit code 2."""
+"""Print results on stdout and everything else on stderr; turn errors into one line and exit code 2.
+
+The libraries that draw tables and progress bars are loaded when something is drawn: a help text needs none of them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,6 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
 from typer.core import TyperCommand, TyperGroup
 
 from crowdveil.errors import CrowdveilError
@@ -28,19 +27,37 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 ReportProgress = Callable[[int, int], None]
 
 
+def new_app(**settings: Any) -> typer.Typer:
+    """Make a verb, or a group of verbs, that prints plain help texts and one-line errors."""
+    return typer.Typer(
+        cls=Verbs, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False, **settings
+    )
+
+
 class Verb(TyperCommand):
     """A verb whose usage line names its arguments without braces."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """What stands behind the verb's name."""
+        """List what follows the verb's name in the usage line."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb with one thread for linear algebra.
+
+        Our matrices are small: on busy cores a second thread costs far more than it brings.
+        """
+        import numpy  # noqa: F401  (limits apply to the libraries that are loaded)
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(1, user_api="blas"):
+            return super().invoke(ctx)
 
 
 class Verbs(TyperGroup):
     """A group of verbs whose errors are one line each."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the verb; turn what the user can mend into one line on stderr and exit code 2."""
+        """Run the verb; turn every error that the user can fix into one line on stderr and exit code 2."""
         try:
             return super().invoke(ctx)
         except CrowdveilError as error:
@@ -50,7 +67,7 @@ class Verbs(TyperGroup):
                 raise
             fail(error.format_message() if hasattr(error, "format_message") else str(error))
         except BrokenPipeError:
-            # Whoever reads our output has seen enough (`crowdveil ... | head`).
+            # The reader of our output has ended (`crowdveil ... | head`).
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(1) from None
         except OSError as error:
@@ -61,21 +78,23 @@ class Verbs(TyperGroup):
 
 
 def fail(message: str) -> NoReturn:
-    """Say on one line what was wrong, and end with exit code 2."""
+    """Print on one line what was wrong, and end with exit code 2."""
     line = " ".join(message.split())
-    # Names of files and fields may hold what a terminal would obey or cannot show.
+    # Names of files and fields may hold control characters, or bytes that a terminal cannot show.
     shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
     typer.echo(f"crowdveil: {shown}", err=True)
     raise typer.Exit(BAD_INPUT)
 
 
 def warn(message: str) -> None:
-    """Say something loud on stderr and go on."""
+    """Print a warning on stderr and go on."""
+    from rich.console import Console
+
     Console(stderr=True, soft_wrap=True, highlight=False).print(f"WARNING: {message}", style="bold red", markup=False)
 
 
 def note(message: str) -> None:
-    """Say something on stderr that is not part of the result."""
+    """Print something on stderr that is not part of the result."""
     typer.echo(message, err=True)
 
 
@@ -85,6 +104,10 @@ def show(title: str, facts: Mapping[str, str]) -> None:
         for name, value in facts.items():
             typer.echo(f"{name}: {value}")
         return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(title=title, show_header=False, title_justify="left")
     for name, value in facts.items():
         table.add_row(name, Text(value))
@@ -94,6 +117,10 @@ def show(title: str, facts: Mapping[str, str]) -> None:
 def show_rows(title: str, header: list[str], rows: list[list[str]]) -> None:
     """Print a table with a header: boxed for people, aligned columns for programs."""
     if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
         table = Table(*header, title=title, title_justify="left")
         for row in rows:
             table.add_row(*(Text(entry) for entry in row))
@@ -105,7 +132,7 @@ def show_rows(title: str, header: list[str], rows: list[list[str]]) -> None:
 
 
 def show_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON object; a number that JSON has no word for (infinity) becomes null."""
+    """Print one JSON object; a number that JSON cannot hold (infinity) becomes null."""
     typer.echo(json.dumps(_finite(document), allow_nan=False))
 
 
@@ -118,30 +145,18 @@ def _finite(value: Any) -> Any:
 # --- while it works -----------------------------------------------------------------------------------------
 
 
-class _Percent(ProgressColumn):
-    """How far it is, once that is known."""
-
-    def render(self, task: Task) -> Text:
-        return Text("" if task.total is None else f"{task.percentage:.0f} %")
-
-
 @contextmanager
 def progress_bar(what: str) -> Iterator[ReportProgress]:
-    """Show a bar on stderr while something long runs; it vanishes when done, and never appears in a pipe."""
-    with _progress(TextColumn("{task.description}"), BarColumn(), _Percent(), TimeElapsedColumn()) as progress:
-        task = progress.add_task(what, total=None)
-
-        def report(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        yield report
+    """Show a bar on stderr during long work; it disappears at the end, and never appears in a pipe."""
+    with _bar() as (progress, task):
+        progress.update(task, description=what)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 @contextmanager
 def steps_bar() -> Iterator[Callable[[str, float], None]]:
     """Show a bar for the step that runs, by its name and the share of it that is done."""
-    with _progress(TextColumn("{task.description}"), BarColumn(), _Percent(), TimeElapsedColumn()) as progress:
-        task = progress.add_task("beginning", total=None)
+    with _bar() as (progress, task):
         running = ""
 
         def report(step: str, share: float) -> None:
@@ -156,13 +171,27 @@ def steps_bar() -> Iterator[Callable[[str, float], None]]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on stderr what is being done when nobody can say how far it is; gone when done, never in a pipe."""
+    """Show on stderr what is being done if it is not known how long it takes; never in a pipe."""
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
     with _progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()) as progress:
         progress.add_task(what, total=None)
         yield
 
 
-def _progress(*columns: ProgressColumn) -> Progress:
+@contextmanager
+def _bar() -> Iterator[tuple[Any, Any]]:
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    percent = TaskProgressColumn("{task.percentage:.0f} %", text_format_no_percentage="")
+    with _progress(TextColumn("{task.description}"), BarColumn(), percent, TimeElapsedColumn()) as progress:
+        yield progress, progress.add_task("starting", total=None)
+
+
+def _progress(*columns: Any) -> Any:
+    from rich.console import Console
+    from rich.progress import Progress
+
     console = Console(stderr=True)
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
@@ -171,5 +200,5 @@ def _progress(*columns: ProgressColumn) -> Progress:
 
 
 def in_bytes(size: int) -> str:
-    """A size for people."""
+    """Write a size for people."""
     return f"{size:,} bytes" if size < 10_000 else f"{size / 1000:,.0f} kB"

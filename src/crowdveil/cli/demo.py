@@ -1,7 +1,9 @@
-"""`crowdveil demo`: a whole campaign once, on a real server, and how other methods would have done."""
+"""`crowdveil demo`: run a whole campaign once, on a real server, and compare it with other methods."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -10,25 +12,31 @@ import numpy as np
 import typer
 
 from crowdveil.area import Grid
-from crowdveil.arrays import FloatArray
+from crowdveil.arrays import IntArray
+from crowdveil.campaign.audit import Verdict, check
+from crowdveil.campaign.plan_files import campaign_plan
 from crowdveil.certify import certify
-from crowdveil.cli.compare import write_files
-from crowdveil.cli.console import in_bytes, progress_bar, show_rows, working
-from crowdveil.cli.demo_campaign import DemoCampaign, run_campaign
-from crowdveil.cli.files import open_folder, write_whole
+from crowdveil.cli.compare import write_results
+from crowdveil.cli.console import Verb, in_bytes, new_app, progress_bar, show_rows, working
+from crowdveil.cli.files import open_folder, write_bytes, write_file
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.policy import draw_picture
 from crowdveil.cli.traces import CITY_USERS, CITY_WEEKS
-from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.client import DeviceSettings, HttpTransport, Operator
+from crowdveil.client.fleet import Fleet, FleetTotals, join_campaign, scratch_ledgers
+from crowdveil.errors import CrowdveilError
+from crowdveil.extras import require_extra
 from crowdveil.formatting import in_plain_words
-from crowdveil.prior import Round
-from crowdveil.server.local import local_server
+from crowdveil.policy.policy import Policy
+from crowdveil.prior import Round, write_prior
+from crowdveil.server.local import LocalServer, local_server
 from crowdveil.simulate.comparison import Comparison, ComparisonSettings, compare_methods, name_targets
 from crowdveil.simulate.dataset import Dataset, split_periods
 from crowdveil.simulate.describe import TABLE_HEADER, table_rows
 from crowdveil.simulate.simulation import Method, coverage_of
 from crowdveil.traces import synthetic_visits
 from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM
+from crowdveil.wire import AuditRecord, CampaignView
 
 EXAMPLES = """\b
 Examples:
@@ -38,47 +46,137 @@ Examples:
 
 METHODS: tuple[Method, ...] = ("none", "crowdveil", "algorithm-2", "laplace", "random")
 SEEDS = 16
+NAME = "demo"
+CONCURRENCY = 12
+EVERY_S = 0.2
+
+app = new_app()
 
 
+@app.command(cls=Verb, epilog=EXAMPLES)
 def run(
     out: Annotated[Path, typer.Option(help="Folder to write to; made if missing.", metavar="FOLDER")] = Path("demo"),
     seed: Annotated[
-        str, typer.Option(help="Seed of the city, and of the order in which people come.", metavar="NUMBER")
+        str, typer.Option(help="Seed of the city, and of the order in which people join.", metavar="NUMBER")
     ] = "5",
     stay: Annotated[
-        bool, typer.Option("--stay", help="Leave the server up at the end, with the campaign in its console.")
+        bool, typer.Option("--stay", help="Start the server again at the end, to look at the campaign in its console.")
     ] = False,
 ) -> None:
     """Run a whole campaign once, over a synthetic city.
 
     Starts a server on this machine, lets 1,500 devices join over HTTP, exports and audits the selection, and stops
-    the server. Then the same with other methods, and a report with maps. Files of an earlier run are replaced.
-    With --stay the server is started again at the end, to look at the campaign in the console, until Ctrl-C.
+    the server. Then compares the result with other methods, and writes a report with maps. Files of an earlier run are
+    replaced. With --stay, the server is started again at the end, until Ctrl-C.
     """
+    require_extra("demo", "server")
+    require_extra("demo", "plots")
     started = perf_counter()
-    number = read_whole("seed", seed)
-    if number < 0:
-        raise InputError("seed", number, "should not be negative")
+    number = read_whole("seed", seed, 0)
     open_folder(out)
     dataset = demo_dataset(number)
     settings = ComparisonSettings((int(dataset.densest[0]),), DEFAULT_EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
     _tell_city(dataset, settings)
     order = np.random.default_rng([number, 0]).permutation(dataset.counts.users)
-    outcome = run_campaign(dataset, settings, out, order, _step)
-    _tell_campaign(dataset, settings, outcome, out)
+    campaign = run_campaign(dataset, settings, out, order)
+    _tell_campaign(dataset, settings, campaign, out)
     with progress_bar("comparing") as report:
         found = compare_methods(dataset, settings, report)
     _step(
-        f"Compared with other methods, simulated {SEEDS} times with other dice. Coverage: the share of the "
-        f"{len(dataset.split.test)} test weeks in which who was chosen came to the target."
+        f"Compared with other methods, each simulated {SEEDS} times with other seeds. Coverage is the share of the "
+        f"{len(dataset.split.test)} test weeks in which the people who were selected came to the target."
     )
     show_rows("Coverage and privacy", TABLE_HEADER, table_rows(found.records))
-    _write(out, found, outcome)
+    _write(out, found, campaign)
     typer.echo(f"Done in {perf_counter() - started:.1f} s.")
     if stay:
-        _stay(outcome.view.campaign, out / "server")
+        _stay(campaign.view.campaign, out / "server")
     else:
-        typer.echo("To look at such a campaign in the console at the end: crowdveil demo --stay, or make demo STAY=1")
+        typer.echo("To look at the campaign in the console at the end: crowdveil demo --stay, or make demo STAY=1")
+
+
+def demo_dataset(seed: int) -> Dataset:
+    """Make the synthetic city and its profiles."""
+    with working("making a synthetic city"):
+        visits = synthetic_visits(np.random.default_rng(seed), users=CITY_USERS, weeks=CITY_WEEKS)
+        periods, split = split_periods(visits)
+        return Dataset.from_visits(
+            visits, Grid.around(visits), periods, split, name="synthetic-city", title="A synthetic city"
+        )
+
+
+# --- the campaign -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class DemoCampaign:
+    """Hold what the campaign came to."""
+
+    view: CampaignView
+    record: AuditRecord
+    verdict: Verdict
+    totals: FleetTotals
+    users: IntArray
+    """The user behind each participant who was selected, best first."""
+
+    @property
+    def policies(self) -> list[Policy]:
+        """Read the policies of all rounds, in order."""
+        return [Policy.from_bytes(one.policy_bytes) for one in self.record.rounds]
+
+
+def run_campaign(dataset: Dataset, settings: ComparisonSettings, folder: Path, order: IntArray) -> DemoCampaign:
+    """Start a server in the folder, run the campaign on it with every user's device, and stop it."""
+    data = folder / "server"
+    open_folder(data)
+    with local_server(data) as server, HttpTransport(server.url) as transport:
+        _step(f"A campaign server runs at {server.url}. Its data are in {data}.")
+        operator = Operator(transport, server.token)
+        campaign = _free_name(operator)
+        plan = {
+            "name": "The busiest place of a synthetic city",
+            "offer": "Thank you: come to the market and count the pigeons.",
+            "area": dataset.area.describe(),
+            "targets": list(settings.targets),
+            "epsilon_per_km": settings.epsilon_per_km,
+            "delta": settings.delta,
+            "rule": settings.rule,
+            "users": dataset.counts.users,
+            "wanted": settings.crowd(dataset, 0).wanted,
+            "rounds": settings.rounds,
+        }
+        operator.create(campaign, campaign_plan(plan))
+        operator.set_state(campaign, "open")
+        _step(
+            f"Campaign {campaign!r} is open. It has {settings.rounds} rounds, which the server opens and closes by "
+            f"itself. {len(order):,} devices join over HTTP, each with its own ledger."
+        )
+        totals = _join(campaign, dataset, settings, order, server)
+        with progress_bar(f"{campaign}: reports") as report:
+            view = operator.wait_until_finished(campaign, every_s=EVERY_S, progress=report)
+        record, selection = operator.record(campaign), operator.selection_csv(campaign)
+    write_bytes(folder / "record.json", record.to_bytes())
+    write_bytes(folder / "selection.csv", selection.encode())
+    with progress_bar("repeating the campaign") as report:
+        verdict = check(record, report)
+    chosen = [order[totals.device_of[who]] for who in record.selection.participants]
+    return DemoCampaign(view, record, verdict, totals, np.array(chosen, dtype=np.int64))
+
+
+def _free_name(operator: Operator) -> str:
+    """Choose a name that no earlier demo in this folder has used: campaigns are never deleted."""
+    taken = {one.campaign for one in operator.campaigns().campaigns}
+    return next(name for number in count(1) if (name := NAME if number == 1 else f"{NAME}-{number}") not in taken)
+
+
+def _join(
+    campaign: str, dataset: Dataset, settings: ComparisonSettings, order: IntArray, server: LocalServer
+) -> FleetTotals:
+    profile = dataset.profiles[settings.profile]
+    profiles = [profile.of(user) for user in order.tolist()]
+    with scratch_ledgers() as ledgers, progress_bar(f"{len(order):,} devices join") as report:
+        fleet = Fleet(campaign, profiles, ledgers, DeviceSettings(seat_interval_s=0), concurrency=CONCURRENCY)
+        return join_campaign(fleet, server.url, report)
 
 
 def _stay(campaign: str, data: Path) -> None:
@@ -87,16 +185,10 @@ def _stay(campaign: str, data: Path) -> None:
         typer.echo(f"The console, with the finished campaign: {server.url}/console#/campaigns/{campaign}")
         typer.echo(f"Sign in with the operator's token, which is in {server.token_file}.")
         typer.echo(f"The participant's page: {server.url}/join/{campaign}")
-        server.stay()
+        server.stay(lambda: typer.echo("The server is running; Ctrl-C ends it."))
 
 
-def demo_dataset(seed: int) -> Dataset:
-    """The synthetic city, cut and profiled."""
-    with working("making a synthetic city"):
-        visits = synthetic_visits(np.random.default_rng(seed), users=CITY_USERS, weeks=CITY_WEEKS)
-        periods, split = split_periods(visits)
-        name, title = "synthetic-city", "A synthetic city"
-        return Dataset.from_visits(visits, Grid.around(visits), periods, split, name=name, title=title)
+# --- words ------------------------------------------------------------------------------------------------------
 
 
 def _step(text: str) -> None:
@@ -107,68 +199,67 @@ def _tell_city(dataset: Dataset, settings: ComparisonSettings) -> None:
     counts, area = dataset.counts, dataset.area
     assert isinstance(area, Grid)
     _step(
-        f"A synthetic city: {dataset.visits_read:,} visits of {counts.users:,} users in {len(counts.periods)} weeks; "
-        f"{len(area)} cells of {area.cell_m / 1000:g} km. To cover: the busiest, {name_targets(settings.targets)}."
+        f"A synthetic city: {dataset.visits_read:,} visits of {counts.users:,} people in {len(counts.periods)} weeks, "
+        f"and {len(area)} cells of {area.cell_m / 1000:g} km. The place to cover is the busiest one, "
+        f"{name_targets(settings.targets)}."
     )
     _step(
-        f"Profiles: from {len(dataset.split.train)} weeks, half-life {dataset.half_life.half_life_periods:g} weeks. "
-        f"{settings.reporters(dataset)} users have a place where they are with probability above {settings.delta:g} in "
-        "a week; they report one, the others say that they have none."
+        f"Profiles are learned from {len(dataset.split.train)} weeks; a visit counts half after "
+        f"{dataset.half_life.half_life_periods:g} weeks. {settings.reporters(dataset)} people have a frequent place, "
+        f"where they are in a week with a probability above {settings.delta:g}. They report one such place; the others "
+        "say that they have none."
     )
-    _step(f"Privacy: ε = ln 4 per km: {in_plain_words(DEFAULT_EPSILON_PER_KM)}.")
+    _step(f"Privacy: ε = ln 4 per km. {in_plain_words(DEFAULT_EPSILON_PER_KM).capitalize()}.")
 
 
-def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, outcome: DemoCampaign, out: Path) -> None:
-    totals, record = outcome.totals, outcome.record
+def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, campaign: DemoCampaign, out: Path) -> None:
+    totals, record = campaign.totals, campaign.record
     refused = f"; refused: {dict(totals.refused)}" if totals.refused else ""
     _step(
-        f"{totals.acknowledged:,} devices have the server's receipt, {totals.nulls:,} of them for saying that they "
-        f"have no place; {totals.unseated:,} found no seat{refused}. What the server saw, round by round:"
+        f"The server has acknowledged {totals.acknowledged:,} devices, {totals.nulls:,} of which said that they have "
+        f"no place; {totals.unseated:,} found no seat{refused}. What the server saw, round by round:"
     )
-    header = ["round", "reports", "have no place", "said hit", "quota β", "private from ε per km"]
+    header = ["round", "reports", "have no place", "said hit", "quota β", "private at ε per km ≥"]
     table = []
-    for one, policy in zip(record.rounds, outcome.policies, strict=True):
+    for one, policy in zip(record.rounds, campaign.policies, strict=True):
         seen = Round(policy, np.array(one.counts), one.nulls)
         counts = map(str, (one.number + 1, seen.reports + seen.nulls, seen.nulls, seen.hits))
         table.append([*counts, f"{policy.beta:.2%}", certify(policy).smallest_shown])
     show_rows("Rounds", header, table)
     chosen = record.selection
-    at_target = int((dataset.profiles[settings.profile].at(outcome.users, settings.targets[0]) > settings.delta).sum())
+    at_target = int((dataset.profiles[settings.profile].at(campaign.users, settings.targets[0]) > settings.delta).sum())
     _step(
-        f"Chosen: {len(chosen.participants)} people, {chosen.hits} of whom said hit. {at_target} have the target as "
-        f"their place; {sum(chosen.chances):.1f} were expected by what the reports told. They came to it in "
-        f"{coverage_of(outcome.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
+        f"Selected: {len(chosen.participants)} people, {chosen.hits} of whom said hit. {at_target} have the target as "
+        f"their place; from the reports, {sum(chosen.chances):.1f} were expected. They came to it in "
+        f"{coverage_of(campaign.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
     )
-    failed = [finding.said for finding in outcome.verdict.findings if finding.grade == "failure"]
+    failed = [finding.said for finding in campaign.verdict.findings if finding.grade == "failure"]
     if failed:
-        raise CrowdveilError(f"the campaign's record does not repeat: {failed[0]} (see {out / 'record.json'})")
+        raise CrowdveilError(f"the campaign is not reproduced from its record: {failed[0]} (see {out / 'record.json'})")
     _step(
         f"Audited: from {out / 'record.json'} alone, every policy is certified again and the same people are selected, "
-        f"to the last bit; they are in {out / 'selection.csv'}. Repeat it: "
+        f"bit by bit; they are in {out / 'selection.csv'}. To repeat the audit: "
         f"crowdveil campaign audit --record {out / 'record.json'}"
     )
 
 
-def _write(out: Path, found: Comparison, outcome: DemoCampaign) -> None:
-    policy = outcome.policies[-1]
-    write_whole(out / "area.json", found.dataset.area.save)
-    write_whole(out / "prior.csv", lambda path: path.write_text(_prior_csv(outcome.prior), encoding="utf-8"))
-    sizes = {name: write_whole(out / name, policy.save) for name in ("policy.json", "policy.cvp")}
+def _write(out: Path, found: Comparison, campaign: DemoCampaign) -> None:
+    policy = campaign.policies[-1]
+    write_file(out / "area.json", found.dataset.area.save)
+    write_prior(out / "prior.csv", np.array(campaign.view.estimate))
+    sizes = {name: write_file(out / name, policy.save) for name in ("policy.json", "policy.cvp")}
     draw_picture(policy, out / "policy.png")
-    written = write_files(out, found)
-    told = ", ".join(f"{name} ({in_bytes(size)})" for name, size in sizes.items())
+    written = write_results(out, found)
+    policies = ", ".join(f"{name} ({in_bytes(size)})" for name, size in sizes.items())
     _step(
-        f"Written to {out}: the last round's policy, {told} and policy.png; what was learnt of where people are, "
-        f"prior.csv; area.json; {', '.join(written)}."
+        f"Written to {out}: the last round's policy, {policies} and policy.png; what was learned about where people "
+        f"are, prior.csv; area.json; {', '.join(written)}."
     )
     _step(
-        f"The server is stopped. Its data stay in {out / 'server'}: crowdveil serve --data {out / 'server'}; then "
-        f"crowdveil campaign status {outcome.view.campaign} --token-file {out / 'server' / 'token'}"
+        f"The server is stopped. Its data stay in {out / 'server'}. To start it again: crowdveil serve --data "
+        f"{out / 'server'}; then crowdveil campaign status {campaign.view.campaign} --token-file "
+        f"{out / 'server' / 'token'}"
     )
-    _step(f"Look at {out / 'report.html'}; then crowdveil certify {out / 'policy.json'}")
-
-
-def _prior_csv(prior: FloatArray) -> str:
-    return "cell,probability\n" + "".join(
-        f"{cell},{chance!r}\n" for cell, chance in enumerate(prior.tolist()) if chance
+    _step(
+        f"To see the results, open {out / 'report.html'}. To check the policy: crowdveil certify {out / 'policy.json'}"
     )

@@ -1,4 +1,4 @@
-"""`crowdveil draw`: what a phone in some cell sends."""
+"""`crowdveil draw`: draw what a phone in some cell sends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from crowdveil.area import Area
 from crowdveil.area.extent import cell_at
 from crowdveil.certify import certify
-from crowdveil.cli.console import note, progress_bar, show_json
+from crowdveil.cli.console import Verb, new_app, note, progress_bar, show_json
 from crowdveil.cli.files import load_policy
 from crowdveil.cli.options import missing, read_real, read_whole
 from crowdveil.draw import draw
@@ -23,7 +23,11 @@ Examples:
 """
 
 
-def one(
+app = new_app()
+
+
+@app.command(cls=Verb, epilog=EXAMPLES)
+def run(
     policy: Annotated[Path, typer.Argument(help="The policy, .json or .cvp.", metavar="POLICY")],
     cell: Annotated[str | None, typer.Option(help="The true cell.", metavar="NUMBER")] = None,
     lat: Annotated[str | None, typer.Option(help="Latitude of the true place.", metavar="DEGREES")] = None,
@@ -32,7 +36,7 @@ def one(
 ) -> None:
     """Draw what a phone sends, from a certified policy.
 
-    One symbol, by the operating system's secure generator. The policy is certified first.
+    Certifies the policy first, then draws one symbol with the operating system's secure random generator.
     """
     loaded = load_policy(policy)
     place = _place(loaded.area, cell, lat, lon)
@@ -45,13 +49,13 @@ def one(
         show_json({"symbol": symbol, "name": name, "selected": selected, "hash": loaded.hash})
         return
     typer.echo(f"{symbol} {name}")
-    note("Send this once. Every further draw from the same place that is sent adds to the privacy loss.")
+    note("Send this once. Sending another draw from the same place adds to the privacy loss.")
 
 
 def _place(area: Area, cell: str | None, lat: str | None, lon: str | None) -> int:
     if cell is not None:
         if lat is not None or lon is not None:
-            raise InputError("cell", cell, "name either the cell, or lat and lon")
+            raise InputError("cell", cell, "can't be combined with --lat and --lon")
         return read_whole("cell", cell)
     if lat is None and lon is None:
         raise missing("cell", "name the true cell, or its --lat and --lon")

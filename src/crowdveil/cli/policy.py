@@ -5,25 +5,35 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from crowdveil.area import Area
+from crowdveil.area.extent import cells_for
 from crowdveil.arrays import FloatArray
-from crowdveil.certify import certify
-from crowdveil.cli.console import note, progress_bar, show, show_json, warn, working
-from crowdveil.cli.files import check_destination, load_area, read_prior, write_whole
-from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole
-from crowdveil.cli.summary import facts, summary
+from crowdveil.certify import Certificate, certify
+from crowdveil.cli.console import Verb, in_bytes, new_app, note, progress_bar, show, show_json, warn, working
+from crowdveil.cli.files import check_destination, load_area, write_file
+from crowdveil.cli.options import (
+    CONFIDENCE,
+    EPSILON_HELP,
+    TARGETS_HELP,
+    missing,
+    read_epsilon,
+    read_real,
+    read_whole,
+    refuse,
+)
 from crowdveil.errors import InputError, NotPrivateError
-from crowdveil.formatting import exact
+from crowdveil.extras import require_extra
+from crowdveil.formatting import exact, in_plain_words, rounded_up
 from crowdveil.policy.baselines.exponential import exponential
 from crowdveil.policy.baselines.identity import identity
 from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.quota import minimum_beta
 from crowdveil.policy.solver.optimal import optimal_policy
+from crowdveil.prior import read_prior
 
 EXAMPLES = """\b
 Examples:
@@ -35,11 +45,9 @@ Examples:
       --baseline laplace --out laplace.json
 """
 
-CONFIDENCE = "0.95"
-
 
 class CompletionName(StrEnum):
-    """What those who are not selected send."""
+    """What people who are not selected send."""
 
     equal = "equal"
     informative = "informative"
@@ -53,42 +61,45 @@ class Baseline(StrEnum):
     identity = "identity"
 
 
-def make(
+MAKERS = {Baseline.laplace: planar_laplace, Baseline.exponential: exponential, Baseline.identity: identity}
+
+app = new_app()
+
+
+@app.command(cls=Verb, epilog=EXAMPLES)
+def run(
     area: Annotated[Path, typer.Option(help="The area (.json), from `crowdveil area`.", metavar="FILE")],
-    targets: Annotated[
-        str,
-        typer.Option(help="Cells to cover, such as 3,17, or places, such as 40.75:-73.98.", metavar="LIST"),
-    ],
-    epsilon_per_km: Annotated[
-        str,
-        typer.Option(help="Privacy loss per km, such as 1.386 or ln4; smaller is more private.", metavar="NUMBER"),
-    ],
-    out: Annotated[Path, typer.Option(help="Where to write it: .json, or .cvp (compact).", metavar="FILE")],
+    targets: Annotated[str, typer.Option(help=TARGETS_HELP, metavar="LIST")],
+    epsilon_per_km: Annotated[str, typer.Option(help=EPSILON_HELP, metavar="NUMBER")],
+    out: Annotated[Path, typer.Option(help="Where to write the policy: .json, or .cvp (compact).", metavar="FILE")],
     prior: Annotated[
         Path | None,
         typer.Option(
-            help="CSV: one probability per line, or a header and cell,probability. Left out: uniform.",
+            help="Where people are (CSV): one probability per line, or a header and cell,probability "
+            "(default: the same in every cell).",
             metavar="FILE",
         ),
     ] = None,
     beta: Annotated[
-        str | None, typer.Option(help="Share of the users to be selected, between 0 and 1.", metavar="NUMBER")
+        str | None, typer.Option(help="Share of the people to be selected, between 0 and 1.", metavar="NUMBER")
     ] = None,
     users: Annotated[
-        str | None, typer.Option(help="Instead of --beta: how many users report.", metavar="NUMBER")
+        str | None, typer.Option(help="Instead of --beta: how many people report.", metavar="NUMBER")
     ] = None,
     wanted: Annotated[
         str | None, typer.Option(help="Instead of --beta: how many of them are needed.", metavar="NUMBER")
     ] = None,
     confidence: Annotated[
         str | None,
-        typer.Option(help=f"Chance that as many as wanted are found; {CONFIDENCE} unless given.", metavar="NUMBER"),
+        typer.Option(
+            help=f"With --wanted: chance that as many can be selected (default: {CONFIDENCE}).", metavar="NUMBER"
+        ),
     ] = None,
     completion: Annotated[
         CompletionName | None,
         typer.Option(
-            help="What those not selected send: all the same (equal), or what best tells the prior (informative; "
-            "at most 3,000 cells, and a file of megabytes)."
+            help="What people who are not selected send: all the same, or what tells most about where people are; "
+            "informative takes at most 3,000 cells and makes a file of megabytes (default: equal)."
         ),
     ] = None,
     baseline: Annotated[
@@ -102,17 +113,16 @@ def make(
 ) -> None:
     """Make the policy that covers the targets best.
 
-    Best among all that are private at this ε and select this share of the users. It is certified before it is written;
-    a file that is there already is replaced.
+    It is the best of all policies that are private at this ε and select this share of the people. It is certified
+    before it is written. An existing file is replaced.
     """
     started = perf_counter()
     check_destination("out", out, (".json", ".cvp"))
-    if picture is not None:
-        check_destination("picture", picture, (".png", ".svg"))
+    check_picture(picture)
     epsilon = read_epsilon(epsilon_per_km)
     cells = load_area(area)
-    covered = read_targets(targets, cells)
-    chances = None if prior is None else read_prior(prior, len(cells))
+    covered = cells_for(cells, targets)
+    chances = None if prior is None else read_prior(prior, cells)
     if baseline is None:
         share = _quota(beta, users, wanted, confidence)
         kind = (completion or CompletionName.equal).value
@@ -122,68 +132,66 @@ def make(
                 cells, chances, covered, epsilon_per_km=epsilon, beta=share, completion=kind, progress=report
             )
     else:
-        _refuse(baseline, beta=beta, users=users, wanted=wanted, confidence=confidence, completion=completion)
+        others = {"beta": beta, "users": users, "wanted": wanted, "confidence": confidence, "completion": completion}
+        refuse(others, f"does not apply to --baseline {baseline.value}; leave it out")
         _warn_of_empty_targets(chances, covered)
         with working(f"making the baseline {baseline.value}"):
-            policy = make_baseline(baseline, cells, chances, covered, epsilon)
+            policy = MAKERS[baseline](cells, chances, covered, epsilon)
     with progress_bar("certifying") as report:
         certificate = certify(policy, progress=report)
     if not certificate.ok:
         if baseline is not Baseline.identity:
             raise NotPrivateError(f"the policy is not private and was not written. {certificate.explain()}")
         warn(f"{out} protects nobody: every phone sends its true cell. Use it for comparisons only.")
-    size = write_whole(out, policy.save)
+    size = write_file(out, policy.save)
     if picture is not None:
         draw_picture(policy, picture)
     seconds = perf_counter() - started
     if json:
-        show_json(summary(policy, certificate) | {"policy": str(out), "bytes": size, "seconds": round(seconds, 3)})
+        show_json(_summary(policy, certificate) | {"policy": str(out), "bytes": size, "seconds": round(seconds, 3)})
     else:
-        show("Policy", facts(policy, certificate, out, size, seconds))
+        show("Policy", _facts(policy, certificate, out, size, seconds))
     if baseline is not None and 0 < policy.beta < 1:
-        note(f"Compare with the optimal policy at the same share: --beta {exact(policy.beta)}")
+        note(f"To compare with the optimal policy at the same share: --beta {exact(policy.beta)}")
 
 
-def make_baseline(
-    baseline: Baseline, area: Area, prior: FloatArray | None, targets: list[int], epsilon_per_km: float
-) -> Policy:
-    """One of the mechanisms to compare with."""
-    maker = {"laplace": planar_laplace, "exponential": exponential, "identity": identity}[baseline.value]
-    return maker(area, prior, targets, epsilon_per_km)
+def check_picture(path: Path | None) -> None:
+    """Refuse, before the work begins, a picture that could not be drawn or written."""
+    if path is not None:
+        check_destination("picture", path, (".png", ".svg"))
+        require_extra("--picture", "plots")
 
 
 def draw_picture(policy: Policy, path: Path) -> None:
-    """Write the picture of a policy, whole or not at all."""
+    """Draw a policy on its map."""
     with working("drawing the picture"):
         from crowdveil.plots.maps import draw_policy  # matplotlib takes a second to load; most calls do without
 
-    write_whole(path, lambda temporary: draw_policy(policy, temporary))
+    write_file(path, lambda temporary: draw_policy(policy, temporary))
 
 
 def _quota(beta: str | None, users: str | None, wanted: str | None, confidence: str | None) -> float:
     if beta is not None:
-        for name, value in (("users", users), ("wanted", wanted), ("confidence", confidence)):
-            if value is not None:
-                raise InputError(name, value, "beta is given already; name either beta, or users and wanted")
+        refuse({"users": users, "wanted": wanted, "confidence": confidence}, "can't be combined with --beta")
         share = read_real("beta", beta)
         if not 0 < share < 1:
-            raise InputError("beta", share, "should lie strictly between 0 and 1; --users and --wanted compute it")
+            raise InputError("beta", share, "should be between 0 and 1; --users and --wanted compute it")
         return share
     if users is None and wanted is None:
-        raise missing("beta", "give it, or --users and --wanted from which it follows")
+        raise missing("beta", "give it, or give --users and --wanted, from which it is computed")
     if wanted is None:
-        raise missing("wanted", "how many of the users are needed")
+        raise missing("wanted", "say how many of the people are needed")
     if users is None:
-        raise missing("users", "how many users report")
+        raise missing("users", "say how many people report")
     return minimum_beta(
         users=read_whole("users", users),
         wanted=read_whole("wanted", wanted),
-        confidence=read_real("confidence", confidence or CONFIDENCE),
+        confidence=read_real("confidence", CONFIDENCE if confidence is None else confidence),
     )
 
 
 def _warn_of_empty_targets(prior: FloatArray | None, targets: list[int]) -> None:
-    """Say so when the prior sees nobody at a target; what is no prior or no cell is refused elsewhere."""
+    """Print a warning if the prior has nobody at a target; other mistakes are refused elsewhere."""
     if prior is None:
         return
     empty = [cell for cell in targets if 0 <= cell < len(prior) and prior[cell] == 0]
@@ -192,15 +200,55 @@ def _warn_of_empty_targets(prior: FloatArray | None, targets: list[int]) -> None
     shown = ", ".join(map(str, empty[:12])) + (", ..." if len(empty) > 12 else "")
     if len(empty) == len(targets):
         warn(
-            f"the prior has nobody at any target (cell{'s' * (len(empty) > 1)} {shown}): nobody who is selected "
+            f"the prior has nobody at any target (cell{'s' * (len(empty) > 1)} {shown}), so nobody who is selected "
             "will be at one. Do the prior and the area belong together?"
         )
     else:
         warn(f"the prior has nobody at {len(empty)} of {len(targets)} targets (cells {shown}): they add nothing.")
 
 
-def _refuse(baseline: Baseline, **options: object) -> None:
-    for name, value in options.items():
-        if value is not None:
-            shown = str(value) if isinstance(value, StrEnum) else value
-            raise InputError(name, shown, f"has no meaning for the baseline {baseline.value}; leave it out")
+# --- words ------------------------------------------------------------------------------------------------------
+
+
+def _summary(policy: Policy, certificate: Certificate) -> dict[str, Any]:
+    return {
+        "cells": len(policy),
+        "targets": list(policy.targets),
+        "epsilon_per_km": policy.epsilon_per_km,
+        "beta": policy.beta,
+        "value": policy.value,
+        "proven_gap": float(policy.provenance["gap"]) if "gap" in policy.provenance else None,
+        "private": certificate.ok,
+        "smallest_epsilon_per_km": certificate.smallest_epsilon_per_km,
+        "hash": policy.hash,
+    }
+
+
+def _facts(policy: Policy, certificate: Certificate, out: Path, size: int, seconds: float) -> dict[str, str]:
+    shown = ", ".join(str(target) for target in policy.targets[:12]) + (", ..." if len(policy.targets) > 12 else "")
+    epsilon = policy.epsilon_per_km
+    facts = {
+        "policy": f"{out} ({in_bytes(size)})",
+        "cells": f"{len(policy):,}",
+        "targets": shown,
+        "privacy": f"ε = {exact(epsilon)} per km: {in_plain_words(epsilon)}" if certificate.ok else "NONE",
+        "selected": f"{policy.beta:.2%} of the people (β)",
+        "value": f"{policy.value:.4%} of the selected are at a target",
+    }
+    if "gap" in policy.provenance:
+        facts["proven gap"] = _gap(float(policy.provenance["gap"]))
+    return facts | {"certified": _certified(certificate), "hash": policy.hash, "time": f"{seconds:.2f} s"}
+
+
+def _gap(gap: float) -> str:
+    if gap <= 0:
+        return "none: no private policy with this β is better"
+    return f"{rounded_up(gap, 2)}: no private policy with this β is better by more than this share"
+
+
+def _certified(certificate: Certificate) -> str:
+    if not certificate.ok:
+        return "NO"
+    if certificate.smallest_epsilon_per_km == 0:
+        return "yes, private at every ε: all cells send the same"
+    return f"yes, private at ε ≥ {certificate.smallest_shown} per km"

@@ -1,29 +1,25 @@
-"""`crowdveil serve`: the campaign server."""
+"""`crowdveil serve`: run the campaign server."""
 
 from __future__ import annotations
 
 import os
-import secrets
-import socket
 from dataclasses import replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from crowdveil.cli.connection import TOKEN_VARIABLE
-from crowdveil.cli.console import note, warn, working
+from crowdveil.cli.console import Verb, new_app, note, warn, working
 from crowdveil.cli.files import open_folder
-from crowdveil.cli.options import read_real, read_whole
-from crowdveil.cli.shared import taking
-from crowdveil.errors import FileFormatError, InputError
+from crowdveil.cli.options import TOKEN_VARIABLE, read_real, read_whole, taking
+from crowdveil.errors import FileFormatError
+from crowdveil.extras import require_extra
+from crowdveil.server.address import check_address, is_loopback
 from crowdveil.server.settings import ServerSettings
-from crowdveil.wire import secret_digest
 
-OPERATOR = "operator"
 DATABASE = "crowdveil.sqlite"
 HOST, PORT = "127.0.0.1", "8765"
+DEFAULTS = ServerSettings()
 EXAMPLES = """\b
 Examples:
   crowdveil serve
@@ -32,39 +28,46 @@ Examples:
   crowdveil serve --tiles 'https://tiles.example.org/{z}/{x}/{y}.png'
 """
 
+app = new_app()
 
-def _limit(text: str) -> Any:
-    return typer.Option(help=text, metavar="NUMBER")
+
+def _limit(text: str, default: float) -> Any:
+    return typer.Option(help=f"{text} (default: {default:,}).", metavar="NUMBER")
 
 
 def limits(
-    requests_per_minute: Annotated[str | None, _limit("Most requests from one address; 600 unless given.")] = None,
-    failures_per_minute: Annotated[str | None, _limit("Most wrong tokens from one address; 20 unless given.")] = None,
-    body_bytes: Annotated[str | None, _limit("Largest request of anyone; 65,536 unless given.")] = None,
-    operator_body_bytes: Annotated[str | None, _limit("Largest of an operator; 8,388,608 unless given.")] = None,
-    commit_reports: Annotated[str | None, _limit("Most reports in one commit; 512 unless given.")] = None,
-    waiting: Annotated[str | None, _limit("Most reports that wait for a commit; 5,000 unless given.")] = None,
+    requests_per_minute: Annotated[
+        str | None, _limit("Maximum requests from one address", DEFAULTS.requests_per_minute)
+    ] = None,
+    failures_per_minute: Annotated[
+        str | None, _limit("Maximum wrong tokens from one address", DEFAULTS.failures_per_minute)
+    ] = None,
+    body_bytes: Annotated[str | None, _limit("Maximum size of a request", DEFAULTS.body_bytes)] = None,
+    operator_body_bytes: Annotated[
+        str | None, _limit("Maximum size of an operator's request", DEFAULTS.operator_body_bytes)
+    ] = None,
+    commit_reports: Annotated[str | None, _limit("Maximum reports in one commit", DEFAULTS.commit_reports)] = None,
+    waiting: Annotated[str | None, _limit("Maximum reports that wait for a commit", DEFAULTS.waiting)] = None,
     announcement_age_s: Annotated[
-        str | None, _limit("Seconds for which an announcement is given out unchanged; 0.25 unless given.")
+        str | None, _limit("Seconds for which an announcement is cached", DEFAULTS.announcement_age_s)
     ] = None,
 ) -> ServerSettings:
-    """Read the server's limits; what is left out has the server's own default."""
+    """Read the server's limits."""
     whole = {
         "requests_per_minute": requests_per_minute,
         "failures_per_minute": failures_per_minute,
         "body_bytes": body_bytes,
         "operator_body_bytes": operator_body_bytes,
         "commit_reports": commit_reports,
-        "max_queue_length": waiting,
+        "waiting": waiting,
     }
-    settings = replace(
-        ServerSettings(), **{name: read_whole(name, text) for name, text in whole.items() if text is not None}
-    )
-    if announcement_age_s is None:
-        return settings
-    return replace(settings, announcement_age_s=read_real("announcement_age_s", announcement_age_s))
+    given: dict[str, Any] = {name: read_whole(name, text) for name, text in whole.items() if text is not None}
+    if announcement_age_s is not None:
+        given["announcement_age_s"] = read_real("announcement_age_s", announcement_age_s)
+    return replace(DEFAULTS, **given)
 
 
+@app.command(cls=Verb, epilog=EXAMPLES)
 @taking(limits)
 def run(
     settings: ServerSettings,
@@ -74,24 +77,21 @@ def run(
     database: Annotated[
         str | None,
         typer.Option(
-            help="The database. Left out: SQLite, crowdveil.sqlite in --data.",
-            metavar="URL",
-            envvar="CROWDVEIL_DATABASE",
+            help=f"The database (default: SQLite, {DATABASE} in --data).", metavar="URL", envvar="CROWDVEIL_DATABASE"
         ),
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.", metavar="ADDRESS")] = HOST,
-    port: Annotated[str, typer.Option(help="Port to listen at; 0 takes any that is free.", metavar="NUMBER")] = PORT,
+    port: Annotated[str, typer.Option(help="Port to listen at; 0 takes any free port.", metavar="NUMBER")] = PORT,
     new_token: Annotated[
-        bool, typer.Option("--new-token", help="Replace the operator's token; the old one is void.")
+        bool, typer.Option("--new-token", help="Replace the operator's token; the old one stops working.")
     ] = False,
     token_file: Annotated[
-        Path | None,
-        typer.Option(help="Write a new token to this file instead of printing it.", metavar="FILE"),
+        Path | None, typer.Option(help="Write a new token to this file instead of printing it.", metavar="FILE")
     ] = None,
     tiles: Annotated[
         str | None,
         typer.Option(
-            help="A tile server for the console's maps, with {z}, {x} and {y}; none unless given.",
+            help="A tile server for the console's maps, with {z}, {x} and {y} (default: none).",
             metavar="URL",
             envvar="CROWDVEIL_TILES",
         ),
@@ -99,10 +99,12 @@ def run(
 ) -> None:
     """Run the campaign server, until Ctrl-C.
 
-    On its first start it prints the operator's token, once: only a hash of it is kept. Rounds open and close by
-    themselves. Speaks plain HTTP: put a proxy with TLS in front of it before anyone else is to reach it.
+    On its first start it prints the operator's token, once: only a hash of it is stored. Rounds open and close by
+    themselves. The server speaks plain HTTP: put a proxy with TLS in front of it before other machines reach it.
     """
-    number = _check_address(host, port)
+    require_extra("serve", "server")
+    number = read_whole("port", port)
+    check_address(host, number)
     if tiles is not None:
         from crowdveil.server.pages import check_tiles
 
@@ -112,15 +114,16 @@ def run(
         open_folder(data, "data")
         url = f"sqlite:///{(data / DATABASE).resolve()}"
     with working("starting"):
-        # The web framework takes a second to load, which the other verbs should not wait for.
+        # The web framework takes a second to load, which `crowdveil serve --help` should not wait for.
         from crowdveil.server.run import serve
+        from crowdveil.server.tokens import issue_operator_token
 
-        token = _token(url, new_token)
+        token = issue_operator_token(url, replace=new_token)
     if token is not None:
         _hand_over(token, token_file)
     elif token_file is not None:
-        note(f"The operator has a token already; {token_file} was not written. --new-token replaces it.")
-    if not _is_loopback(host):
+        note(f"The operator has a token already, so {token_file} was not written. --new-token replaces the token.")
+    if not is_loopback(host):
         warn(
             f"{host} can be reached from other machines, and this is plain HTTP: tokens, and who takes part, can be "
             "read on the way. Devices refuse such an address. Put a proxy with TLS in front, and listen at 127.0.0.1."
@@ -128,21 +131,9 @@ def run(
     serve(url, host, number, settings, tile_url=tiles, ready=_tell_ready)
 
 
-def _token(url: str, anew: bool) -> str | None:
-    """A new token for the operator, where there is none yet or another one is asked for."""
-    from crowdveil.store import add_operator, open_store, operator_token_hashes
-
-    with open_store(url) as store:
-        if OPERATOR in operator_token_hashes(store) and not anew:
-            return None
-        token = secrets.token_urlsafe(32)
-        add_operator(store, OPERATOR, secret_digest(token))
-        return token
-
-
 def _hand_over(token: str, path: Path | None) -> None:
     if path is None:
-        typer.echo(f"The operator's token, shown this once: {token}")
+        typer.echo(f"The operator's token, shown only once: {token}")
         typer.echo(f"In another terminal: export {TOKEN_VARIABLE}={token}")
         typer.echo("then: crowdveil campaign --help")
         return
@@ -160,29 +151,3 @@ def _hand_over(token: str, path: Path | None) -> None:
 
 def _tell_ready(url: str) -> None:
     typer.echo(f"Listening at {url} (Ctrl-C ends it)")
-
-
-def _check_address(host: str, port: str) -> int:
-    """Find out before anything is made that the server could not listen there."""
-    number = read_whole("port", port)
-    if not 0 <= number <= 65_535:
-        raise InputError("port", number, "should be from 0 to 65535")
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, number, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
-        raise InputError("host", host, f"is no address of this machine ({error.strerror})") from None
-    with socket.socket(family, kind, protocol) as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            trial.bind(address)
-        except OSError as error:
-            field, value = ("host", host) if number == 0 else ("port", f"{host}:{number}")
-            raise InputError(field, value, f"cannot be listened at ({error.strerror}); choose another") from None
-    return number
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -1,4 +1,4 @@
-"""`crowdveil study`: the paper's experiments on a city, and ours on top."""
+"""`crowdveil study`: repeat the paper's experiments on a city, and ours on top."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.cli.console import note, progress_bar, show_rows, working
+from crowdveil.cli.console import Verb, new_app, note, progress_bar, show_rows, working
 from crowdveil.cli.options import read_whole
 from crowdveil.errors import InputError
+from crowdveil.extras import require_extra
 
 EXAMPLES = """\b
 Examples:
@@ -23,47 +24,52 @@ Examples:
 
 
 class CityName(StrEnum):
-    """What there is to study."""
+    """The cities of the study."""
 
     new_york = "new-york"
     san_francisco = "san-francisco"
     tower_city = "tower-city"
 
 
+app = new_app()
+
+
+@app.command(cls=Verb, epilog=EXAMPLES)
 def run(
-    name: Annotated[CityName, typer.Argument(help="The study.", metavar="NAME")],
+    name: Annotated[CityName, typer.Argument(help="The city.", metavar="NAME")],
     out: Annotated[Path, typer.Option(help="Folder to write to; made if missing.", metavar="FOLDER")],
     data: Annotated[
         Path | None,
-        typer.Option(help="The traces, as published. tower-city is synthetic without.", metavar="FILE"),
+        typer.Option(help="The traces, as published (default for tower-city: synthetic calls).", metavar="FILE"),
     ] = None,
     towers: Annotated[
-        Path | None, typer.Option(help="With call logs: where the towers are (id,lat,lon).", metavar="FILE")
+        Path | None, typer.Option(help="For call logs: where the towers are (CSV: id,lat,lon).", metavar="FILE")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few seeds: about a minute, wide intervals.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use few seeds: takes about a minute, and gives wide intervals.")
+    ] = False,
     workers: Annotated[
-        str | None, typer.Option(help="Processes to use. Left out: one per core.", metavar="NUMBER")
+        str | None, typer.Option(help="Number of processes (default: one per core).", metavar="NUMBER")
     ] = None,
 ) -> None:
     """Repeat the paper's experiments on a city, and ours on top.
 
     NAME is new-york (Foursquare check-ins), san-francisco (taxi cabs) or tower-city (call logs). Writes figures (PNG
-    and SVG), results.json and a self-contained report.html. An interrupted study goes on where it was: what is
-    finished is kept in FOLDER/cases.jsonl.
+    and SVG), results.json and a self-contained report.html. An interrupted study continues where it was: finished
+    parts are kept in FOLDER/cases.jsonl.
     """
-    # The figures need a while to load, which the other verbs should not wait for.
+    require_extra("study", "plots")
+    # matplotlib takes a second to load, which `crowdveil study --help` should not wait for.
     from crowdveil.paper.cities import CitySource, open_city
     from crowdveil.paper.study import run_study
 
     started = perf_counter()
-    processes = None if workers is None else read_whole("workers", workers)
-    if processes is not None and not 1 <= processes <= 256:
-        raise InputError("workers", processes, "should be from 1 to 256")
+    processes = None if workers is None else read_whole("workers", workers, 1, 256)
     if out.exists() and not out.is_dir():
         raise InputError("out", str(out), "is a file; name a folder")
     for option, path in (("data", data), ("towers", towers)):
         if path is not None and not path.exists():
-            raise InputError(option, str(path), "there is no such file")
+            raise InputError(option, str(path), "no such file or folder")
     source = CitySource(name.value, None if data is None else str(data), None if towers is None else str(towers))
     with working("reading the traces"):
         open_city(source)

@@ -1,23 +1,38 @@
-"""Which traces to read, and what was read and dropped, in words."""
+"""Define the options that say which traces to read, and read them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Any
 
-from crowdveil import traces
-from crowdveil.cli.console import progress_bar, working
+import numpy as np
+import typer
+
+from crowdveil.cli.console import progress_bar, warn, working
 from crowdveil.cli.options import missing, refuse
-from crowdveil.traces import Visits, synthetic_visits
+from crowdveil.traces import (
+    Progress,
+    Visits,
+    read_cabspotting,
+    read_calls,
+    read_foursquare,
+    read_geolife,
+    read_gpx,
+    read_snap,
+    read_table,
+    read_timeline,
+    synthetic_visits,
+)
 
 CITY_SEED, CITY_USERS, CITY_WEEKS = 5, 1_500, 45
 """Of the synthetic city."""
 
 
 class Format(StrEnum):
-    """Traces that can be read."""
+    """The formats of traces."""
 
     table = "table"
     foursquare = "foursquare"
@@ -31,7 +46,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True)
 class TraceSource:
-    """Where traces are and how they are read; the synthetic city without `data`."""
+    """Where traces are and how they are read; without `data`, they are those of a synthetic city."""
 
     data: Path | None = None
     format: Format | None = None
@@ -41,48 +56,100 @@ class TraceSource:
     """For tables: names of columns, where they are not the usual ones."""
 
     def __post_init__(self) -> None:
-        unused: dict[str, object] = {f"{name}_column": column for name, column in self.columns.items()}
+        columns: dict[str, object] = {f"{name}_column": column for name, column in self.columns.items()}
         if self.data is None:
-            unused |= {"format": self.format and self.format.value, "towers": self.towers, "zone": self.zone}
-            refuse(unused, "has no meaning without --data")
+            others = {"format": self.format and self.format.value, "towers": self.towers, "zone": self.zone}
+            refuse(columns | others, "applies only to --data; leave it out")
             return
         if self.kind is not Format.table:
-            refuse(unused, "has no meaning but for tables")
+            refuse(columns, "applies only to tables; leave it out")
         if self.kind is Format.calls and self.towers is None:
             raise missing("towers", "call logs need the positions of the towers")
         if self.kind is not Format.calls:
-            refuse({"towers": self.towers}, "has no meaning but for calls")
+            refuse({"towers": self.towers}, "applies only to --format calls; leave it out")
 
     @property
     def kind(self) -> Format:
-        """A table unless told otherwise."""
+        """Take a table unless another format is named."""
         return self.format or Format.table
 
     @property
     def name(self) -> str:
-        """For records: the file's name without its endings."""
+        """Give the file's name without its endings, for records."""
         return "synthetic-city" if self.data is None else self.data.resolve().name.partition(".")[0]
 
     @property
     def title(self) -> str:
-        """For people."""
+        """Give the file's name, for people."""
         return "A synthetic city" if self.data is None else self.data.resolve().name
 
 
-def read_traces(source: TraceSource) -> Visits:
-    """Read the traces with a bar, or make the synthetic city."""
+def column(name: str) -> Any:
+    """Define the option that names a column of a table."""
+    return typer.Option(help=f"For tables: the column of the {name} (default: {name}).", metavar="NAME")
+
+
+Towers = Annotated[
+    Path | None, typer.Option(help="For call logs: where the towers are (CSV: id,lat,lon).", metavar="FILE")
+]
+Zone = Annotated[str | None, typer.Option(help="The time zone of all visits, such as Europe/Berlin.", metavar="NAME")]
+
+
+def source(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            "--traces",
+            help="The traces: a file, or a folder for geolife and cabspotting.",
+            metavar="PATH",
+        ),
+    ] = None,
+    format: Annotated[  # noqa: A002
+        Format | None, typer.Option(help="The format of the traces (default: table, CSV or Parquet by column names).")
+    ] = None,
+    user_column: Annotated[str | None, column("user")] = None,
+    time_column: Annotated[str | None, column("time")] = None,
+    latitude_column: Annotated[str | None, column("latitude")] = None,
+    longitude_column: Annotated[str | None, column("longitude")] = None,
+    towers: Towers = None,
+    zone: Zone = None,
+) -> TraceSource:
+    """Read which traces are meant."""
+    given = {"user": user_column, "time": time_column, "latitude": latitude_column, "longitude": longitude_column}
+    return TraceSource(data, format, towers, zone, {name: one for name, one in given.items() if one is not None})
+
+
+def read_source(source: TraceSource) -> Visits:
+    """Read the traces with a progress bar, or make the synthetic city."""
     if source.data is None:
         with working("making a synthetic city"):
-            return synthetic_visits(CITY_SEED, users=CITY_USERS, weeks=CITY_WEEKS)
-    with progress_bar(f"reading {source.data}") as report:
-        return traces.read_traces(
-            source.data,
-            format=None if source.format is None else source.format.value,
-            zone=source.zone,
-            towers=source.towers,
-            progress=report,
-            user=source.columns.get("user"),
-            time=source.columns.get("time"),
-            latitude=source.columns.get("latitude"),
-            longitude=source.columns.get("longitude"),
-        )
+            return synthetic_visits(np.random.default_rng(CITY_SEED), users=CITY_USERS, weeks=CITY_WEEKS)
+    path, zone = source.data, source.zone
+    named = {} if zone is None else {"zone": zone}
+    readers: dict[Format, Callable[[Progress], Visits]] = {
+        Format.table: lambda progress: read_table(
+            path,
+            user=source.columns.get("user", "user"),
+            time=source.columns.get("time", "time"),
+            latitude=source.columns.get("latitude", "latitude"),
+            longitude=source.columns.get("longitude", "longitude"),
+            zone=zone,
+            progress=progress,
+        ),
+        Format.foursquare: lambda progress: read_foursquare(path, zone=zone, progress=progress),
+        Format.geolife: lambda progress: read_geolife(path, **named, progress=progress),
+        Format.cabspotting: lambda progress: read_cabspotting(path, **named, progress=progress),
+        Format.snap: lambda progress: read_snap(path, zone=zone, progress=progress),
+        Format.calls: lambda progress: read_calls(path, source.towers or "", **named, progress=progress),
+        Format.gpx: lambda progress: read_gpx(path, zone=zone, progress=progress),
+        Format.timeline: lambda progress: read_timeline(path, zone=zone, progress=progress),
+    }
+    with progress_bar(f"reading {path}") as report:
+        return readers[source.kind](report)
+
+
+def warn_of_visits_outside(outside: int, visits: Visits, area: str) -> None:
+    """Print a warning if most visits lie outside of an area."""
+    if 2 * outside > len(visits):
+        warn(f"{outside:,} of {len(visits):,} visits lie outside of {area}.")

@@ -1,14 +1,18 @@
-"""Many devices on one machine, for demonstrations and load: each with its own ledger and its own requests.
+"""Run many devices on one machine, for demonstrations and load tests: each with its own ledger and requests.
 
-They are the real thing, `client.Device`, with two shortcuts that a phone of its own has no use for. Connections are
-shared by those who wait for their turn. And the same bytes of a policy are read and certified once for all of them:
-certifying is a function of the bytes and of what was announced, so doing it again would say the same again.
+They are instances of `client.Device`, with two shortcuts. Devices that wait for their turn share connections. And the
+bytes of a policy are parsed and certified once for all of them: both depend only on the bytes and on what was
+announced, so that repeating them for every device would give the same result.
+
+    fleet = Fleet("noise-map", profiles, ledgers, DeviceSettings(), concurrency=32)
+    totals = join_campaign(fleet, "http://127.0.0.1:8765")
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,74 +23,102 @@ from threading import Event, Lock
 
 from crowdveil.area import Area
 from crowdveil.certify import Certificate
-from crowdveil.client import Device, DeviceSettings, Ledger, Transport
+from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, RetryPolicy, Transport
+from crowdveil.client.participant_client import ParticipantClient
 from crowdveil.client.privacy_limits import check_policy
 from crowdveil.client.round_waiter import RoundWaiter
-from crowdveil.errors import CrowdveilError, NoOpenRound, ServerRefused, ServerUnreachable
+from crowdveil.errors import CrowdveilError, InputError, NoOpenRound, ServerRefused, ServerUnreachable
 from crowdveil.policy.policy import Policy
 from crowdveil.vocabulary import NULL
 from crowdveil.wire import Announcement
 
-LATER = ("no-seat", "wrong-state")
+TRY_LATER = ("no-seat", "wrong-state")
 """Refusals of a seat, not of the device: the round is full, or the campaign was closed a moment ago."""
+PATIENT = RetryPolicy(longest_wait_s=10.0)
 
 Progress = Callable[[int, int], None]
+"""Called with the devices that are done, and with the number of all."""
 
 
 @dataclass
 class FleetTotals:
-    """What became of the devices."""
+    """Count what became of the devices."""
 
     acknowledged: int = 0
+    """Devices whose reply the server has acknowledged."""
     nulls: int = 0
-    """Of these: said that they have no place to report."""
+    """Of these: devices that replied that they have no place to report."""
     unseated: int = 0
-    """Found no seat until the campaign was over."""
+    """Devices that found no seat until the campaign was over."""
     refused: Counter[str] = field(default_factory=Counter)
-    """By reason."""
+    """Devices that refused or were refused, by reason."""
     device_of: dict[int, int] = field(default_factory=dict)
-    """Which device each participant is: known to who plays them all, and to no server."""
+    """The device behind each participant's number; no server knows this."""
 
     @property
     def done(self) -> int:
-        """Devices that are through."""
+        """Count the devices that have finished, with or without a reply."""
         return self.acknowledged + self.unseated + self.refused.total()
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """Who plays, where, and how."""
+    """Describe a fleet: which campaign it joins, and the profile of each device's owner."""
 
     campaign: str
     profiles: Sequence[Mapping[int, float]]
-    """Of each device's owner, in the order they come."""
+    """The probability of each cell, for each device's owner, in the order in which they join."""
     ledgers: Path
+    """The folder of the devices' ledgers."""
     settings: DeviceSettings
     invites: Sequence[str] = ()
+    """One for each device, if the campaign asks for invites."""
     concurrency: int = 32
+    """How many devices join at the same time."""
+
+    def __post_init__(self) -> None:
+        if self.invites and len(self.invites) < len(self.profiles):
+            raise InputError("invites", f"{len(self.invites):,}", f"should be one for each of {len(self.profiles):,}")
 
 
 @contextmanager
 def scratch_ledgers() -> Iterator[Path]:
-    """A folder for ledgers that nobody needs afterwards; in memory where there is such a place, to spare the disk."""
+    """Make a folder for ledgers that nobody needs afterwards, in memory if possible, to spare the disk."""
     memory = Path("/dev/shm")
     where = memory if os.access(memory, os.W_OK | os.X_OK) else None
     with tempfile.TemporaryDirectory(prefix="crowdveil-ledgers-", dir=where) as folder:
         yield Path(folder)
 
 
+@contextmanager
+def announcements(url: str, campaign: str) -> Iterator[Callable[[], Announcement]]:
+    """Connect to the server at an address, and ask it for a campaign's announcement at every call."""
+    with HttpTransport(url) as transport:
+        client = ParticipantClient(transport, PATIENT, time.sleep)
+        yield lambda: client.campaign(campaign)
+
+
+def join_campaign(fleet: Fleet, url: str, progress: Progress | None = None) -> FleetTotals:
+    """Let every device of a fleet join its campaign on the server at an address."""
+    with announcements(url, fleet.campaign) as announced:
+        return run_fleet(fleet, announced, lambda: HttpTransport(url), progress)
+
+
 def run_fleet(
-    crowd: Fleet,
+    fleet: Fleet,
     announced: Callable[[], Announcement],
     connect: Callable[[], AbstractContextManager[Transport]],
     progress: Progress | None = None,
 ) -> FleetTotals:
-    """Let every device join; who finds no seat waits for the next round, until the campaign is over."""
-    return FleetRun(crowd, announced, connect, progress).run()
+    """Let every device join; a device without a seat waits for the next round, until the campaign is over.
+
+    `announced` returns the campaign's latest announcement, `connect` opens one of the connections that devices share.
+    """
+    return FleetRun(fleet, announced, connect, progress).run()
 
 
-class Certified:
-    """Policies and certificates of this process: the same bytes are read and certified once for all its devices."""
+class PolicyCache:
+    """Keep policies and certificates, so that the same bytes are parsed and certified once for all devices."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -94,14 +126,14 @@ class Certified:
         self._certificates: dict[tuple[object, ...], Certificate] = {}
 
     def read(self, data: bytes) -> Policy:
-        """A policy from its bytes."""
+        """Parse a policy, or return the one that was parsed from the same bytes."""
         with self._lock:
             if data not in self._policies:
                 self._policies[data] = Policy.from_bytes(data)
             return self._policies[data]
 
     def check(self, policy: Policy, announcement: Announcement, area: Area) -> Certificate:
-        """What `check_policy` gives; a refusal is never remembered."""
+        """Do what `check_policy` does, once for the same policy and announcement; a refusal is not kept."""
         announced = (announcement.policy_hash, announcement.epsilon_per_km, announcement.null_epsilon)
         key = (policy.hash, area.digest, tuple(announcement.targets), *announced)
         with self._lock:
@@ -111,35 +143,35 @@ class Certified:
 
 
 class FleetRun:
-    """One run of a fleet: which devices have joined, are waiting or are done."""
+    """Run a fleet once: keep track of which devices are waiting, and count what became of the others."""
 
     def __init__(
         self,
-        crowd: Fleet,
+        fleet: Fleet,
         announced: Callable[[], Announcement],
         connect: Callable[[], AbstractContextManager[Transport]],
         progress: Progress | None,
     ) -> None:
-        self._crowd = crowd
+        self._fleet = fleet
         self._connect = connect
         self._progress = progress
         self._stop = Event()
-        self._door = RoundWaiter(announced, self._stop)
-        self._certified = Certified()
-        self._waiting = deque(range(len(crowd.profiles)))
+        self._waiter = RoundWaiter(announced, self._stop)
+        self._policies = PolicyCache()
+        self._waiting = deque(range(len(fleet.profiles)))
         self._totals = FleetTotals()
         self._lock = Lock()
 
     def run(self) -> FleetTotals:
-        """Let every device take part; return what became of them."""
-        workers = min(self._crowd.concurrency, len(self._crowd.profiles))
+        """Let every device take part; return the counts."""
+        workers = min(self._fleet.concurrency, len(self._fleet.profiles))
         with ThreadPoolExecutor(max(1, workers)) as pool:
             running = [pool.submit(self._work) for _ in range(workers)]
             try:
                 for one in running:
                     one.result()
             finally:
-                self._stop.set()  # after an error or Ctrl-C the others end too, and wait for nothing
+                self._stop.set()  # after an error or Ctrl-C the other threads end too, without waiting
         return self._totals
 
     def _work(self) -> None:
@@ -147,23 +179,23 @@ class FleetRun:
             while self._waiting and not self._stop.is_set():
                 try:
                     number = self._waiting.popleft()
-                except IndexError:  # another one took the last
+                except IndexError:  # another thread took the last device
                     return
-                seat = self._door.wait()
+                seat = self._waiter.wait()
                 if seat is None:
                     self._count(unseated=1)
                 elif not self._join(number, transport):
-                    self._door.done_with(seat)
+                    self._waiter.leave(seat)
                     self._waiting.appendleft(number)
 
     def _join(self, number: int, transport: Transport) -> bool:
-        """Whether a device is through: it has said its word, or never will. If not, it asks again in another round."""
+        """Let a device join; return False if it should try again in another round."""
         try:
-            crowd = self._crowd
-            invite = crowd.invites[number] if crowd.invites else None
-            entry = self._device(number, transport).join(crowd.campaign, crowd.profiles[number], invite=invite)
+            fleet = self._fleet
+            invite = fleet.invites[number] if fleet.invites else None
+            entry = self._device(number, transport).join(fleet.campaign, fleet.profiles[number], invite=invite)
         except CrowdveilError as error:
-            if isinstance(error, NoOpenRound) or (isinstance(error, ServerRefused) and error.kind in LATER):
+            if isinstance(error, NoOpenRound) or (isinstance(error, ServerRefused) and error.kind in TRY_LATER):
                 return False
             self._count(refused=_reason(error))
             return True
@@ -172,16 +204,16 @@ class FleetRun:
         return True
 
     def _device(self, number: int, transport: Transport) -> Device:
-        path = self._crowd.ledgers / f"device-{number:06}.ledger"
+        path = self._fleet.ledgers / f"device-{number:06}.ledger"
         if not path.exists():
             Ledger.create(path)
         return Device(
-            self._crowd.settings,
+            self._fleet.settings,
             path,
             transport,
             sleep=self._pause,
-            read_policy=self._certified.read,
-            check=self._certified.check,
+            read_policy=self._policies.read,
+            check=self._policies.check,
         )
 
     def _pause(self, seconds: float) -> None:
@@ -195,7 +227,7 @@ class FleetRun:
             totals.unseated += unseated
             totals.refused.update([] if refused is None else [refused])
             if self._progress is not None:
-                self._progress(totals.done, len(self._crowd.profiles))
+                self._progress(totals.done, len(self._fleet.profiles))
 
 
 def _reason(error: CrowdveilError) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TypeAlias
+
+import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.arrays import as_cells
-from crowdveil.errors import InputError
+from crowdveil.codec import read_pairs
+from crowdveil.errors import FileFormatError, InputError
 from crowdveil.profile import Periods, count_visits, recency
 from crowdveil.profile.place import choose_place
 from crowdveil.traces.visits import Visits
@@ -44,3 +48,32 @@ def place_to_report(
     """Return the cell to draw from, or `NULL` for a person without a frequent place."""
     profile = profile_of_history(history, area, periods, half_life_periods)
     return choose_place(profile, delta, rule, targets, random_below)
+
+
+def visits_of(visits: Visits, user: str | None = None) -> Visits:
+    """Take the visits of one person; the name may be left out if there is only one."""
+    some = f"such as {visits.users[0]!r}" if visits.users else "but there are none"
+    if user is None:
+        if len(visits.users) != 1:
+            raise InputError("user", user, f"should name one of the {len(visits.users):,} people, {some}")
+        return visits
+    if user not in visits.users:
+        raise InputError("user", user, f"should be one of the {len(visits.users):,} people in the traces, {some}")
+    mine = visits.user == visits.users.index(user)
+    columns = (visits.utc_s, visits.offset_s, visits.latitude, visits.longitude)
+    return Visits((user,), np.zeros(int(mine.sum()), dtype=np.int64), *(one[mine] for one in columns))
+
+
+def read_profile(path: str | Path) -> dict[int, float]:
+    """Read a profile of the campaign's cells from the columns cell,probability of a CSV file."""
+    cells, probabilities = read_pairs(path, ("cell",), ("probability",))
+    profile: dict[int, float] = {}
+    for cell, probability in zip(cells.tolist(), probabilities.tolist(), strict=True):
+        if not (abs(cell) < 2**53 and cell == int(cell) and cell >= 0):
+            raise FileFormatError(f"{path}: cell = {cell:g}: should be a whole number from 0")
+        if not 0 <= probability <= 1:
+            raise FileFormatError(f"{path}: probability = {probability:g}: should be between 0 and 1")
+        if int(cell) in profile:
+            raise FileFormatError(f"{path}: cell = {cell:g}: is named twice")
+        profile[int(cell)] = probability
+    return profile

@@ -1,4 +1,4 @@
-"""Make every request of an operator, over the same transports as a device."""
+"""Run campaigns on a server: every request of an operator, over the same transport as a device's."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ from crowdveil.wire import (
     Preview,
     StateChange,
 )
+from crowdveil.wire.operator import MAX_INVITES
+
+Progress = Callable[[int, int], None]
+"""Called with how much is done, and of how much."""
 
 CSV = "text/csv"
 OPERATOR_RETRY_POLICY = RetryPolicy(attempts=4, first_wait_s=0.25, longest_wait_s=4.0)
@@ -80,6 +84,38 @@ class Operator(RetryingClient):
     def record(self, campaign: str) -> AuditRecord:
         """Return the audit record, from which the selection can be repeated."""
         return self.send(self._request("GET", _path(campaign, "/record")), AuditRecord.from_bytes)
+
+    def wait_until_open(self, campaign: str, *, timeout_s: float = 60.0, every_s: float = 0.2) -> CampaignView:
+        """Wait until the first round has a policy, so that devices can join, or until the time is up."""
+        give_up = time.monotonic() + timeout_s
+        view = self.view(campaign)
+        while not any(one.policy_hash for one in view.rounds) and time.monotonic() < give_up:
+            self._sleep(every_s)
+            view = self.view(campaign)
+        return view
+
+    def wait_until_finished(
+        self, campaign: str, *, every_s: float = 1.0, progress: Progress | None = None
+    ) -> CampaignView:
+        """Wait until people are selected; `progress` is called with the reports so far and the people invited."""
+        while True:
+            view = self.view(campaign)
+            if progress is not None:
+                progress(sum(one.accepted for one in view.rounds), view.plan.users)
+            if view.state == "finished":
+                return view
+            self._sleep(every_s)
+
+    def make_invites(self, campaign: str, count: int, *, progress: Progress | None = None) -> list[str]:
+        """Make any number of invites, in as many requests as that takes."""
+        if count < 1:
+            raise InputError("count", count, "should be at least 1")
+        made: list[str] = []
+        while len(made) < count:
+            made += self.invites(campaign, min(MAX_INVITES, count - len(made)))
+            if progress is not None:
+                progress(len(made), count)
+        return made
 
     def _request(self, method: str, path: str, message: Message | None = None, accept: str = JSON) -> HttpRequest:
         headers = {"accept": accept, "authorization": f"Bearer {self._token}"}

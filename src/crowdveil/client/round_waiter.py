@@ -1,4 +1,4 @@
-"""Where many devices wait for the next round together, so that a thousand of them do not ask a thousand times."""
+"""Let many devices wait for the next round together, so that a thousand of them do not ask a thousand times."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from time import monotonic
 from crowdveil.wire import Announcement
 
 LOOK_S = 0.1
-"""How often those who wait for the next round look whether it is open, all of them together."""
+"""How often all waiting devices together look whether the next round is open."""
 
 
 class RoundWaiter:
-    """Which round is worth asking for; looks at most every `LOOK_S`, whoever waits."""
+    """Find the round that may have a seat; ask the server at most every `LOOK_S`, for all devices together."""
 
     def __init__(self, announced: Callable[[], Announcement], stop: Event) -> None:
         self._announced = announced
@@ -21,14 +21,14 @@ class RoundWaiter:
         self._lock = Lock()
         self._round: int | None = None
         self._over = False
-        self._done_with: set[int] = set()
-        self._looked = float("-inf")
+        self._finished_rounds: set[int] = set()
+        self._looked_at = float("-inf")
 
     def wait(self) -> int | None:
-        """The number of a round that may have a seat, once there is one; None when the campaign is over."""
+        """Wait for a round that may have a seat and return its number; None when the campaign is over."""
         while not self._stop.is_set():
             with self._lock:
-                if self._round is None and not self._over and monotonic() - self._looked >= LOOK_S:
+                if self._round is None and not self._over and monotonic() - self._looked_at >= LOOK_S:
                     self._look()
                 if self._over:
                     return None
@@ -37,16 +37,16 @@ class RoundWaiter:
             self._stop.wait(LOOK_S)
         return None
 
-    def done_with(self, number: int) -> None:
-        """Take down that a round has no seat left, or is closed."""
+    def leave(self, number: int) -> None:
+        """Remember that a round has no seat left, or is closed."""
         with self._lock:
-            self._done_with.add(number)
+            self._finished_rounds.add(number)
             if self._round == number:
                 self._round = None
 
     def _look(self) -> None:
         info = self._announced()
-        self._looked = monotonic()
+        self._looked_at = monotonic()
         self._over = info.state in ("closed", "finished")
-        if info.state == "open" and info.round not in self._done_with:
+        if info.state == "open" and info.round not in self._finished_rounds:
             self._round = info.round

@@ -1,1 +1,5 @@
 """Maps, charts and self-contained reports: the only room that draws."""
+
+from crowdveil.extras import require_extra
+
+require_extra("drawing", "plots")

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from crowdveil.certify import Certificate
-from crowdveil.errors import MissingExtraError, needs_extra
+from crowdveil.errors import MissingExtraError
+from crowdveil.extras import require_extra
 from crowdveil.formatting import exact, in_plain_words
 from crowdveil.policy.policy import Policy
 from crowdveil.simulate.comparison import Comparison
@@ -21,9 +22,10 @@ def policy_html(policy: Policy) -> str:
     """Show a policy: its map, what it promises and which one it is."""
 
     def picture() -> bytes:
-        with needs_extra("drawing a policy", "plots"):
-            from crowdveil.plots.maps import plot_policy
-            from crowdveil.plots.style import render
+        require_extra("drawing a policy", "plots")
+        from crowdveil.plots.maps import plot_policy
+        from crowdveil.plots.style import render
+
         return render(plot_policy(policy), ".png")
 
     facts = {
@@ -41,9 +43,10 @@ def comparison_html(result: Comparison) -> str:
     """Show a comparison: the coverage of every method as a chart and as a table."""
 
     def picture() -> bytes:
-        with needs_extra("drawing a comparison", "plots"):
-            from crowdveil.plots.comparison_report import plot_comparison
-            from crowdveil.plots.style import render
+        require_extra("drawing a comparison", "plots")
+        from crowdveil.plots.comparison_report import plot_comparison
+        from crowdveil.plots.style import render
+
         return render(plot_comparison(result), ".png")
 
     return _image(picture, "Coverage of every method")[0] + _table(TABLE_HEADER, table_rows(result.records))

@@ -41,7 +41,7 @@ from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, as_floats, frozen
-from crowdveil.codec import canonical_json, parse_json, whole_number, whole_numbers
+from crowdveil.codec import canonical_json, naming_file, parse_json, whole_number, whole_numbers
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.policy.encoding import listed, pack, read_weights, row_sums, unpack
 
@@ -381,17 +381,18 @@ class Policy:
 
     @staticmethod
     def load(path: str | Path) -> Policy:
-        """Read either form; the content tells which it is."""
+        """Read either form; the content tells which it is. An error names the file."""
         try:
             data = Path(path).read_bytes()
         except OSError as error:
             raise FileFormatError(f"{path}: {error.strerror or error}") from None
-        try:
+        with naming_file(path, "a policy"):
             if data.startswith(MAGIC):
                 return Policy.from_bytes(data)
-            return Policy.from_json(data.decode("utf-8"))
-        except UnicodeDecodeError:
-            raise FileFormatError(f"{path}: neither a policy in JSON nor in compact form") from None
+            try:
+                return Policy.from_json(data.decode("utf-8"))
+            except UnicodeDecodeError:
+                raise FileFormatError("neither a policy in JSON nor in compact form") from None
 
 
 # --- checks that makers of policies share -------------------------------------------------------------------

@@ -9,6 +9,11 @@ from importlib.metadata import version
 from time import time
 from typing import Any
 
+from crowdveil.extras import require_extra
+
+require_extra("the server", "server")  # before the modules below import its libraries
+
+# ruff: noqa: E402
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi

@@ -1,4 +1,4 @@
-"""A server of one's own for a while: a child process on a free port of this machine, always stopped at the end."""
+"""Run a campaign server on this machine for a while: a child process on a free port, always stopped at the end."""
 
 from __future__ import annotations
 
@@ -14,29 +14,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-import typer
-
 from crowdveil.errors import CrowdveilError
+from crowdveil.extras import require_extra
 
 START_S, STOP_S = 90.0, 30.0
-"""How long a slow machine may take."""
+"""How long a slow machine may take to start and to stop it."""
 LOG = "server.log"
 LISTENING = re.compile(r"Listening at (\S+)")
 
 
 @dataclass(frozen=True)
 class LocalServer:
-    """Where it is, and how to run campaigns on it."""
+    """Say where a local server is, and how to run campaigns on it."""
 
     url: str
     token: str
     token_file: Path
     _process: subprocess.Popen[str] = field(repr=False)
 
-    def stay(self) -> None:
-        """Return once SIGINT or SIGTERM has ended the server; that it ends otherwise is an error."""
+    def stay(self, ready: Callable[[], None] = lambda: None) -> None:
+        """Wait until SIGINT or SIGTERM has ended the server; it is an error if it ends for another reason.
+
+        `ready` is called once a signal would end it.
+        """
         with _on((signal.SIGINT, signal.SIGTERM), lambda *_: self._process.terminate()):
-            typer.echo("The server stays up; Ctrl-C ends it.")
+            ready()
             code = self._process.wait()
         if code != 0:
             raise CrowdveilError(f"the server ended by itself, with {code} (see {self.token_file.parent / LOG})")
@@ -44,11 +46,15 @@ class LocalServer:
 
 @contextmanager
 def local_server(folder: Path) -> Iterator[LocalServer]:
-    """Run `crowdveil serve` on the data in a folder, until the block ends, however it ends."""
+    """Run `crowdveil serve` on the data in a folder until the block ends, for whatever reason.
+
+    The folder has to exist. It keeps the database, the operator's token and the server's log.
+    """
+    require_extra("a local server", "server")
     token_file, log = folder / "token", folder / LOG
     command = [sys.executable, "-m", "crowdveil", "serve", "--data", str(folder), "--port", "0"]
     command += ["--new-token", "--token-file", str(token_file)]
-    # A variable that names the database of a real server is not meant for this one.
+    # The variable may name the database of a real server, which this one should not use.
     environment = {name: value for name, value in os.environ.items() if name != "CROWDVEIL_DATABASE"}
     with _on((signal.SIGTERM,), _end), log.open("wb") as errors:
         process = subprocess.Popen(
@@ -63,7 +69,7 @@ def local_server(folder: Path) -> Iterator[LocalServer]:
 
 @contextmanager
 def _on(signals: tuple[signal.Signals, ...], handle: Callable[[int, object], object]) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's alone
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
         yield
         return
     before = {one: signal.signal(one, handle) for one in signals}
@@ -75,7 +81,7 @@ def _on(signals: tuple[signal.Signals, ...], handle: Callable[[int, object], obj
 
 
 def _end(number: int, _: object) -> NoReturn:
-    """End this process like an error does, so that it does not leave the server behind."""
+    """End this process as an error would, so that the server is stopped too."""
     raise SystemExit(128 + number)
 
 
@@ -91,7 +97,7 @@ def _wait_for_address(process: subprocess.Popen[str], log: Path) -> str:
     finally:
         late.cancel()
     said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    raise CrowdveilError(f"the server did not start: {said[-1] if said else 'it said nothing'} (see {log})")
+    raise CrowdveilError(f"the server did not start: {said[-1] if said else 'its log is empty'} (see {log})")
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

@@ -13,6 +13,11 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
+from crowdveil.extras import require_extra
+
+require_extra("the server", "server")  # before the modules below import its libraries
+
+# ruff: noqa: E402
 import uvicorn
 
 from crowdveil.errors import InputError

@@ -32,6 +32,11 @@ All functions may be called from any thread and from several processes at once. 
 stored.
 """
 
+from crowdveil.extras import require_extra
+
+require_extra("the server's database", "server")  # before the modules below import its libraries
+
+# ruff: noqa: E402
 from crowdveil.store.campaigns import (
     Campaign,
     add_operator,

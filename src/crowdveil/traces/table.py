@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from crowdveil.errors import InputError, needs_extra
+from crowdveil.errors import InputError
+from crowdveil.extras import require_extra
 from crowdveil.traces.clock import Clock, open_zone, read_times, utc_and_offset
 from crowdveil.traces.trace_files import Progress, csv_batches, is_parquet
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
@@ -44,8 +45,8 @@ def read_table(
     names = [user, time, *numbers]
     wall = open_zone(zone) if zone is not None else None
     if is_parquet(Path(path)):
-        with needs_extra("reading Parquet", "batch"):
-            from crowdveil.traces.parquet import parquet_batches  # DuckDB takes a while to load; most files are CSV
+        require_extra("reading Parquet", "batch")
+        from crowdveil.traces.parquet import parquet_batches  # DuckDB takes a while to load; most files are CSV
 
         builder = VisitBuilder(Path(path), f"a Parquet file with the columns {', '.join(names)}")
         batches = parquet_batches(builder, user, time, numbers, progress=progress)

@@ -1,0 +1,276 @@
+"""`crowdveil campaign create` and `preview`: read the plan of a campaign, store it or say what it promises."""
+
+from __future__ import annotations
+
+import tempfile
+from enum import StrEnum
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from crowdveil.area import Area
+from crowdveil.area.extent import cells_for
+from crowdveil.campaign.plan_files import campaign_plan, read_plan_fields
+from crowdveil.cli.campaign_view import show_preview, show_view
+from crowdveil.cli.connection import operator
+from crowdveil.cli.console import note, show_json, working
+from crowdveil.cli.files import check_destination, load_area, write_bytes
+from crowdveil.cli.options import (
+    CONFIDENCE,
+    DELTA,
+    DELTA_HELP,
+    EPSILON,
+    EPSILON_HELP,
+    ROUNDS,
+    TARGETS_HELP,
+    PeriodName,
+    RuleName,
+    missing,
+    read_duration,
+    read_epsilon,
+    read_real,
+    read_whole,
+    refuse,
+    taking,
+)
+from crowdveil.client import Operator
+from crowdveil.errors import InputError
+from crowdveil.extras import require_extra
+from crowdveil.policy.policy import check_prior
+from crowdveil.prior import read_prior
+from crowdveil.wire import CampaignPlan, Preview
+
+CREATE = """\b
+Examples:
+  crowdveil campaign create noise-map --area area.json --targets 40.75:-73.98
+      --users 1000 --wanted 50 --offer "A coffee for ten minutes of noise"
+  crowdveil campaign create noise-map --plan plan.json
+"""
+PREVIEW = """\b
+Examples:
+  crowdveil campaign preview noise-map
+  crowdveil campaign preview --area area.json --targets 3,17 --users 1000 --wanted 50
+      --picture first-round.png
+"""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+Fields = dict[str, Any]
+
+
+class EnrolmentName(StrEnum):
+    """Who may take part."""
+
+    open = "open"
+    invite = "invite"
+
+
+class AlgorithmName(StrEnum):
+    """How the campaign is run."""
+
+    crowdveil = "crowdveil"
+    algorithm_2 = "algorithm-2"
+
+
+def plan_fields(
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="A file with the whole plan (JSON), instead of the options below.", metavar="FILE"),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The name that participants read (default: the ID).", metavar="TEXT")
+    ] = None,
+    offer: Annotated[
+        str | None, typer.Option(help="What the people who are selected are told and offered.", metavar="TEXT")
+    ] = None,
+    area: Annotated[Path | None, typer.Option(help="The area (.json), from `crowdveil area`.", metavar="FILE")] = None,
+    targets: Annotated[str | None, typer.Option(help=TARGETS_HELP, metavar="LIST")] = None,
+    users: Annotated[
+        str | None, typer.Option(help="How many people may take part, over all rounds (N).", metavar="NUMBER")
+    ] = None,
+    wanted: Annotated[
+        str | None, typer.Option(help="How many people are to be selected (α).", metavar="NUMBER")
+    ] = None,
+    share: Annotated[
+        str | None, typer.Option(help="Instead of --wanted: a share of --users, such as 0.05.", metavar="NUMBER")
+    ] = None,
+    epsilon_per_km: Annotated[
+        str | None, typer.Option(help=f"{EPSILON_HELP[:-1]} (default: {EPSILON}).", metavar="NUMBER")
+    ] = None,
+    delta: Annotated[str | None, typer.Option(help=f"{DELTA_HELP[:-1]} (default: {DELTA}).", metavar="NUMBER")] = None,
+    rule: Annotated[
+        RuleName | None, typer.Option(help="Which of their frequent places devices report (default: random).")
+    ] = None,
+    period: Annotated[
+        PeriodName | None, typer.Option(help="Predict where people will be in the next week or day (default: week).")
+    ] = None,
+    rounds: Annotated[str | None, typer.Option(help=f"Number of rounds (default: {ROUNDS}).", metavar="NUMBER")] = None,
+    round_size: Annotated[
+        str | None,
+        typer.Option(help="Number of reports that closes a round (default: users / rounds).", metavar="NUMBER"),
+    ] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(
+            help="Close a round after this time at the latest: 90s, 30m, 12h or 2d (default: never).", metavar="TIME"
+        ),
+    ] = None,
+    enrolment: Annotated[
+        EnrolmentName | None, typer.Option(help="Let anyone join, or only people with an invite (default: open).")
+    ] = None,
+    algorithm: Annotated[
+        AlgorithmName | None, typer.Option(help="Our algorithm, or Algorithm 2 of the paper (default: crowdveil).")
+    ] = None,
+    confidence: Annotated[
+        str | None,
+        typer.Option(
+            help=f"With algorithm-2: chance that as many as wanted can be selected (default: {CONFIDENCE}).",
+            metavar="NUMBER",
+        ),
+    ] = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where people are (CSV): one probability per line, or a header and cell,probability "
+            "(default: the same in every cell).",
+            metavar="FILE",
+        ),
+    ] = None,
+    null_epsilon: Annotated[
+        str | None,
+        typer.Option(
+            help="Limit how much a reply tells about having a frequent place at all, such as ln16 "
+            "(default: no limit; the reply says so openly).",
+            metavar="NUMBER",
+        ),
+    ] = None,
+    seed: Annotated[
+        str | None,
+        typer.Option(help="Seed of the lottery between equal people (default: drawn by the server).", metavar="NUMBER"),
+    ] = None,
+) -> Fields:
+    """Read the fields of a plan; none if no option was given."""
+    numbers = {"users": users, "wanted": wanted, "rounds": rounds, "round_size": round_size, "seed": seed}
+    reals = {"share": share, "delta": delta, "confidence": confidence}
+    epsilons = {"epsilon_per_km": epsilon_per_km, "null_epsilon": null_epsilon}
+    words = {"rule": rule, "period": period, "enrolment": enrolment, "algorithm": algorithm}
+    texts = {"name": name, "offer": offer, **words}
+    others = {"area": area, "targets": targets, "deadline": deadline, "prior": prior}
+    given: dict[str, object] = {**numbers, **reals, **epsilons, **texts, **others}
+    if plan is not None:
+        refuse(given, "can't be combined with --plan")
+        return read_plan_fields(plan)
+    if all(value is None for value in given.values()):
+        return {}
+    if users is None:
+        raise missing("users", "say how many people may take part")
+    if (wanted is None) == (share is None):
+        raise missing("wanted", "say how many people are to be selected, with either --wanted or --share")
+    epsilons["epsilon_per_km"] = EPSILON if epsilon_per_km is None else epsilon_per_km
+    reals["delta"] = DELTA if delta is None else delta
+    fields: Fields = {key: str(text) for key, text in texts.items() if text is not None}
+    fields |= {key: read_whole(key, text) for key, text in numbers.items() if text is not None}
+    fields |= {key: _finite(key, read_real(key, text)) for key, text in reals.items() if text is not None}
+    fields |= {key: _finite(key, read_epsilon(text, key)) for key, text in epsilons.items() if text is not None}
+    if deadline is not None:
+        fields["deadline_s"] = read_duration("deadline", deadline)
+    return fields | _read_places(area, targets, prior)
+
+
+@taking(operator)
+@taking(plan_fields)
+def create(
+    fields: Fields,
+    server: Operator,
+    campaign: Annotated[str, typer.Argument(help="The campaign's ID: small letters, digits and -.", metavar="ID")],
+    json: AsJson = False,
+) -> None:
+    """Make a draft of a campaign.
+
+    Nobody sees it before it is started. Sending the same plan again changes nothing; another plan is refused.
+    """
+    if not fields:
+        raise missing("area", "say what to cover, with --area, --targets and so on, or with a whole --plan")
+    if "offer" not in fields:
+        raise missing("offer", "say what the people who are selected are told and offered")
+    with working("making the draft"):
+        view = server.create(campaign, campaign_plan({"name": campaign, **fields}))
+    show_view(view, json)
+    if not json and view.state == "draft":
+        note(
+            f"This is a draft. To see what it promises: crowdveil campaign preview {campaign}. "
+            f"To start it: crowdveil campaign start {campaign}"
+        )
+
+
+@taking(operator)
+@taking(plan_fields)
+def preview(
+    fields: Fields,
+    server: Operator,
+    campaign: Annotated[
+        str | None, typer.Argument(help="A campaign on the server.", metavar="ID", show_default=False)
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(help="Draw the first round's chance of being selected (.png or .svg).", metavar="FILE"),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Say what a campaign promises before it starts.
+
+    Takes the ID of a campaign on the server, or a plan, which is not stored. The promise is computed for the prior
+    that is given, or for people spread evenly; the campaign itself learns where people are.
+    """
+    if picture is not None:
+        check_destination("picture", picture, (".png", ".svg"))
+        require_extra("--picture", "plots")
+    if campaign is not None:
+        if fields:
+            raise InputError("campaign", campaign, "can't be combined with a plan: the campaign has one")
+        plan = server.view(campaign).plan
+    elif fields:
+        plan = campaign_plan({"name": "preview", "offer": "none", **fields})
+    else:
+        raise missing("area", "name a campaign's ID, or a plan: --area, --targets and so on, or --plan")
+    with working("computing what it promises"):
+        found = server.preview(plan)
+    if picture is not None:
+        _draw(plan, found, picture)
+    if json:
+        show_json(found.model_dump(mode="json"))
+    else:
+        show_preview(found, plan.epsilon_per_km)
+
+
+def _read_places(area: Path | None, targets: str | None, prior: Path | None) -> Fields:
+    if area is None:
+        raise missing("area", "name the file from `crowdveil area`, or a whole --plan")
+    if targets is None:
+        raise missing("targets", "name the cells or places to cover")
+    cells = load_area(area)
+    fields: Fields = {"area": cells.describe(), "targets": cells_for(cells, targets)}
+    if prior is not None:
+        fields["prior"] = check_prior(read_prior(prior, cells), len(cells)).tolist()
+    return fields
+
+
+def _finite(field: str, number: float) -> float:
+    """Refuse a number that JSON cannot hold; its other limits are checked with the whole plan."""
+    if not isfinite(number):
+        raise InputError(field, number, "should be a finite number")
+    return number
+
+
+def _draw(plan: CampaignPlan, found: Preview, path: Path) -> None:
+    with working("drawing the picture"), tempfile.TemporaryDirectory() as folder:
+        from crowdveil.plots.charts import map_of_cells  # matplotlib takes a second to load
+        from crowdveil.plots.style import save
+
+        title = "Chance of being selected, by cell, in the first round"
+        chances = np.array(found.hit_probability)
+        figure = map_of_cells(Area.from_description(plan.area), chances, plan.targets, title, "chance", percent=True)
+        picture = save(figure, folder, "map")
+    write_bytes(path, picture.png if path.suffix.lower() == ".png" else picture.svg.encode())

@@ -1,0 +1,20 @@
+"""Issue the operator's token; only its hash is stored."""
+
+from __future__ import annotations
+
+import secrets
+
+from crowdveil.store import add_operator, open_store, operator_token_hashes
+from crowdveil.wire import secret_digest
+
+OPERATOR = "operator"
+
+
+def issue_operator_token(database_url: str, *, replace: bool = False) -> str | None:
+    """Make a token for the operator if there is none yet, or to replace the one there is; otherwise return None."""
+    with open_store(database_url) as store:
+        if OPERATOR in operator_token_hashes(store) and not replace:
+            return None
+        token = secrets.token_urlsafe(32)
+        add_operator(store, OPERATOR, secret_digest(token))
+        return token
