@@ -237,7 +237,7 @@ def test_a_training_that_can_choose_no_half_life_says_so(simulate: Simulate) -> 
         (("--test", "8"), ("test = 8", "at most 7 of 8")),
         (("--train", "8"), ("train + test = 9", "at most the 8 periods")),
         (("--train", "0"), ("train = 0", "at least 1")),
-        (("--cell-km", "100"), ("cell_km = 100.0", "all visits lie in one cell")),
+        (("--cell-km", "100"), ("cell_km = 100.0", "puts all positions into one cell")),
         (("--cell-km", "0"), ("cell_km = 0.0",)),
         (("--cell-km", "0.02"), ("cells = ", "planar Laplace takes at most 3,000", "make cells larger")),
         (("--zone", "Mars/Crater"), ("zone = 'Mars/Crater'", "Europe/Berlin")),
@@ -273,7 +273,7 @@ def test_options_of_files_are_refused_without_a_file(simulate: Simulate) -> None
         ),
         (
             HEADING + "".join(f"{day % 2},2024-01-{day:02}T10:00:00Z,{6 * day},-{12 * day}\n" for day in range(1, 15)),
-            ("too far apart for one grid", "name an area"),
+            ("too far apart for one grid", "pass an area"),
         ),
     ],
 )
