@@ -1,4 +1,4 @@
-"""`crowdveil simulate`: one's own traces in, a comparison out; bad input is one line that says what would be right."""
+"""`crowdveil compare`: one's own traces in, a comparison out; bad input is one line that says what would be right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crowdveil.area import Grid
 from crowdveil.traces import Visits, synthetic_visits
 from tests.cli.helpers import Run, refused
 
-Simulate = Callable[..., Result]
+Compare = Callable[..., Result]
 HEADING = "user,time,latitude,longitude\n"
 CITY = synthetic_visits(np.random.default_rng(3), users=120, weeks=8, radius_km=4.0, visits_per_week=12.0)
 
@@ -33,8 +33,8 @@ def lines(visits: Visits, swapped: bool = False) -> Iterator[str]:
 
 
 @pytest.fixture
-def simulate(run: Run) -> Simulate:
-    """Run `crowdveil simulate` on a small CSV, quickly unless other arguments are given."""
+def compare(run: Run) -> Compare:
+    """Run `crowdveil compare` on a small CSV, quickly unless other arguments are given."""
     Path("visits.csv").write_text(HEADING + "".join(lines(CITY)))
 
     def invoke(*arguments: str, data: str | None = "visits.csv", seeds: str = "2") -> Result:
@@ -45,10 +45,10 @@ def simulate(run: Run) -> Simulate:
     return invoke
 
 
-def test_it_says_what_was_read_and_compares_every_method(simulate: Simulate) -> None:
+def test_it_says_what_was_read_and_compares_every_method(compare: Compare) -> None:
     with Path("visits.csv").open("a") as file:
         file.write("u1,yesterday,48.0,11.0\nu1,2024-01-03T10:00:00+01:00,148.0,11.0\n")
-    result = simulate(
+    result = compare(
         "--methods", "none,random,laplace,laplace-posterior,algorithm-1,algorithm-2,crowdveil,crowdveil-known"
     )
     assert result.exit_code == 0, result.stderr
@@ -73,8 +73,8 @@ def test_it_says_what_was_read_and_compares_every_method(simulate: Simulate) -> 
     assert "WARNING" not in result.stderr
 
 
-def test_a_folder_takes_results_pictures_and_a_report(simulate: Simulate) -> None:
-    result = simulate("--out", "a/found", "--densest", "2")
+def test_a_folder_takes_results_pictures_and_a_report(compare: Compare) -> None:
+    result = compare("--out", "a/found", "--densest", "2")
     assert result.exit_code == 0, result.stderr
     assert sorted(os.listdir("a/found")) == [
         *("comparison.png", "comparison.svg", "estimate.png", "estimate.svg", "hit.png", "hit.svg"),
@@ -86,32 +86,32 @@ def test_a_folder_takes_results_pictures_and_a_report(simulate: Simulate) -> Non
     assert [record["targets"] for record in json.loads(Path("a/found/results.json").read_text())] == [2] * 4
 
 
-def test_without_a_campaign_among_the_methods_there_are_no_maps(simulate: Simulate) -> None:
-    assert simulate("--methods", "none,random", "--out", "found").exit_code == 0
+def test_without_a_campaign_among_the_methods_there_are_no_maps(compare: Compare) -> None:
+    assert compare("--methods", "none,random", "--out", "found").exit_code == 0
     assert sorted(os.listdir("found")) == ["comparison.png", "comparison.svg", "report.html", "results.json"]
 
 
-def test_csv_and_parquet_of_the_same_visits_give_the_same_results(simulate: Simulate) -> None:
+def test_csv_and_parquet_of_the_same_visits_give_the_same_results(compare: Compare) -> None:
     with duckdb.connect() as connection:
         connection.execute(
             "COPY (FROM read_csv('visits.csv', all_varchar = true)) TO 'visits.parquet' (FORMAT parquet)"
         )
     for data in ("visits.csv", "visits.parquet"):
-        assert simulate("--out", data.partition(".")[2], data=data).exit_code == 0
+        assert compare("--out", data.partition(".")[2], data=data).exit_code == 0
     assert Path("csv/results.json").read_bytes() == Path("parquet/results.json").read_bytes()
 
 
-def test_columns_may_have_other_names(simulate: Simulate) -> None:
-    plain = json.loads(simulate("--json").stdout)
+def test_columns_may_have_other_names(compare: Compare) -> None:
+    plain = json.loads(compare("--json").stdout)
     text = Path("visits.csv").read_text()
     Path("visits.csv").write_text(text.replace(HEADING, "who,when,lat,lon\n"))
-    refused(simulate(), "visits.csv", "no column 'user'", "who, when, lat, lon")
+    refused(compare(), "visits.csv", "no column 'user'", "who, when, lat, lon")
     columns = ("--user-column", "who", "--time-column", "when", "--latitude-column", "lat", "--longitude-column", "lon")
-    assert json.loads(simulate("--json", *columns).stdout) == plain
+    assert json.loads(compare("--json", *columns).stdout) == plain
 
 
-def test_json_is_one_object_with_every_record(simulate: Simulate) -> None:
-    found = json.loads(simulate("--json").stdout)
+def test_json_is_one_object_with_every_record(compare: Compare) -> None:
+    found = json.loads(compare("--json").stdout)
     assert found["visits"] == len(CITY)
     assert found["dropped"] == {}
     assert (found["train"], found["test"]) == (7, 1)
@@ -119,29 +119,29 @@ def test_json_is_one_object_with_every_record(simulate: Simulate) -> None:
     assert 0 < found["users_with_a_frequent_place"] <= 120
 
 
-def test_targets_may_be_cells_or_places_of_a_given_area(simulate: Simulate) -> None:
+def test_targets_may_be_cells_or_places_of_a_given_area(compare: Compare) -> None:
     grid = Grid.from_bounds(47.98, 10.97, 48.02, 11.03, cell_km=1.0)
     grid.save("area.json")
     latitude, longitude = grid.centres()
-    cells = json.loads(simulate("--area", "area.json", "--targets", "7,12", "--json").stdout)
+    cells = json.loads(compare("--area", "area.json", "--targets", "7,12", "--json").stdout)
     places = ",".join(f"{latitude[cell]}:{longitude[cell]}" for cell in (12, 7))
-    assert json.loads(simulate("--area", "area.json", "--targets", places, "--json").stdout) == cells
+    assert json.loads(compare("--area", "area.json", "--targets", places, "--json").stdout) == cells
     assert cells["targets"] == [7, 12]
     assert cells["area_digest"] == grid.digest
     assert cells["left_out"]["outside of the area"] > 0
 
 
-def test_days_weekdays_and_a_start_cut_other_periods(simulate: Simulate) -> None:
-    days = simulate("--period", "day", "--delta", "0.2", "--train", "20", "--test", "5", "--start", "2024-01-06")
+def test_days_weekdays_and_a_start_cut_other_periods(compare: Compare) -> None:
+    days = compare("--period", "day", "--delta", "0.2", "--train", "20", "--test", "5", "--start", "2024-01-06")
     assert "periods: 25 days from 2024-01-06: 20 to learn from, 5 to test on" in days.stdout
-    weekdays = simulate("--period", "day", "--weekdays-only", "--delta", "0.2")
+    weekdays = compare("--period", "day", "--weekdays-only", "--delta", "0.2")
     assert "periods: 40 weekdays from 2024-01-01: 36 to learn from, 4 to test on" in weekdays.stdout
     assert "visits on a weekend" in weekdays.stdout
-    weeks = simulate("--weekdays-only", "--start", "2024-01-08")
+    weeks = compare("--weekdays-only", "--start", "2024-01-08")
     assert "periods: 7 weeks without weekends from 2024-01-08" in weeks.stdout
 
 
-def test_call_logs_are_read_with_their_towers(simulate: Simulate) -> None:
+def test_call_logs_are_read_with_their_towers(compare: Compare) -> None:
     towers = [(48.0 + 0.012 * (n // 5 - 2), 11.0 + 0.018 * (n % 5 - 2)) for n in range(25)]
     Path("towers.csv").write_text("id,lat,lon\n" + "".join(f"{n},{a},{b}\n" for n, (a, b) in enumerate(towers)))
     centres = np.array(towers)
@@ -149,56 +149,56 @@ def test_call_logs_are_read_with_their_towers(simulate: Simulate) -> None:
     calls = zip(CITY.user, CITY.utc_s, apart.argmin(axis=1), strict=True)
     Path("calls.csv").write_text("".join(f"{user},{utc_s},{tower}\n" for user, utc_s, tower in calls))
     options = ("--format", "calls", "--towers", "towers.csv", "--zone", "Europe/Berlin")
-    result = simulate(*options, data="calls.csv")
+    result = compare(*options, data="calls.csv")
     assert result.exit_code == 0, result.stderr
     assert f"calls.csv: {len(CITY):,} visits of 120 users" in result.stdout
-    refused(simulate("--format", "calls", data="calls.csv"), "--towers is missing")
+    refused(compare("--format", "calls", data="calls.csv"), "--towers is missing")
 
 
-def test_without_data_it_simulates_a_synthetic_city(simulate: Simulate) -> None:
-    result = simulate("--methods", "none,random", data=None)
+def test_without_data_it_simulates_a_synthetic_city(compare: Compare) -> None:
+    result = compare("--methods", "none,random", data=None)
     assert result.exit_code == 0, result.stderr
     assert "traces: A synthetic city: " in result.stdout
     assert "certified: nothing" in result.stdout
 
 
-def test_users_in_several_time_zones_are_counted(simulate: Simulate) -> None:
+def test_users_in_several_time_zones_are_counted(compare: Compare) -> None:
     text = Path("visits.csv").read_text()
     Path("visits.csv").write_text(text.replace("+01:00", "-05:00", 300))
-    clocks = next(line for line in simulate().stdout.splitlines() if line.startswith("clocks: "))
+    clocks = next(line for line in compare().stdout.splitlines() if line.startswith("clocks: "))
     assert f"2 offsets: UTC+01:00 ({len(CITY) - 300:,} visits), UTC-05:00 (300 visits)" in clocks
-    assert "2 offsets" not in simulate("--zone", "Europe/Berlin").stdout
+    assert "2 offsets" not in compare("--zone", "Europe/Berlin").stdout
 
 
 # --- less than hoped for ---------------------------------------------------------------------------------------
 
 
-def test_targets_that_nobody_visits_are_warned_of_and_covered_by_nobody(simulate: Simulate) -> None:
+def test_targets_that_nobody_visits_are_warned_of_and_covered_by_nobody(compare: Compare) -> None:
     Grid.from_bounds(47.97, 10.96, 48.10, 11.04, cell_km=1.0).save("area.json")
-    result = simulate("--area", "area.json", "--targets", "48.095:11.0", "--json")
+    result = compare("--area", "area.json", "--targets", "48.095:11.0", "--json")
     assert result.exit_code == 0
     assert "nobody was at a target (cell " in result.stderr
     assert "is anybody's frequent place" in result.stderr
     assert {record["value"] for record in json.loads(result.stdout)["comparison"]} == {0.0}
 
 
-def test_periods_without_data_are_warned_of(simulate: Simulate) -> None:
+def test_periods_without_data_are_warned_of(compare: Compare) -> None:
     there = CITY.where((CITY.local_s < 1_704_067_200 + 42 * 86_400) | (CITY.local_s >= 1_704_067_200 + 49 * 86_400))
     Path("visits.csv").write_text(HEADING + "".join(lines(there)))
-    result = simulate("--test", "2")
+    result = compare("--test", "2")
     assert result.exit_code == 0
     assert "WARNING: 1 of 2 periods to test on have no visit at all (numbers 6)." in result.stderr
-    emptied = simulate("--train", "6", "--test", "1")
+    emptied = compare("--train", "6", "--test", "1")
     assert "WARNING: nobody was at a target" in emptied.stderr
 
 
-def test_an_area_that_holds_few_of_the_visits_is_warned_of(simulate: Simulate) -> None:
+def test_an_area_that_holds_few_of_the_visits_is_warned_of(compare: Compare) -> None:
     Grid.from_bounds(48.0, 11.0, 48.02, 11.05, cell_km=1.0).save("area.json")
-    assert "visits lie outside of the area" in simulate("--area", "area.json", "--rounds", "1").stderr
+    assert "visits lie outside of the area" in compare("--area", "area.json", "--rounds", "1").stderr
 
 
-def test_a_training_that_can_choose_no_half_life_says_so(simulate: Simulate) -> None:
-    result = simulate("--train", "1", "--test", "1")
+def test_a_training_that_can_choose_no_half_life_says_so(compare: Compare) -> None:
+    result = compare("--train", "1", "--test", "1")
     assert result.exit_code == 0
     assert "half-life infinite: the training periods cannot choose one" in result.stdout
 
@@ -249,14 +249,14 @@ def test_a_training_that_can_choose_no_half_life_says_so(simulate: Simulate) -> 
     ],
 )
 def test_options_that_cannot_be_used_are_refused(
-    simulate: Simulate, arguments: tuple[str, ...], said: tuple[str, ...]
+    compare: Compare, arguments: tuple[str, ...], said: tuple[str, ...]
 ) -> None:
-    refused(simulate(*arguments), *said)
+    refused(compare(*arguments), *said)
 
 
-def test_options_of_files_are_refused_without_a_file(simulate: Simulate) -> None:
+def test_options_of_files_are_refused_without_a_file(compare: Compare) -> None:
     for option, value in (("--format", "snap"), ("--zone", "Europe/Berlin"), ("--time-column", "t")):
-        refused(simulate(option, value, data=None), value, "applies only to --data")
+        refused(compare(option, value, data=None), value, "applies only to --data")
 
 
 @pytest.mark.parametrize(
@@ -277,27 +277,27 @@ def test_options_of_files_are_refused_without_a_file(simulate: Simulate) -> None
         ),
     ],
 )
-def test_traces_without_a_crowd_are_refused(simulate: Simulate, text: str, said: tuple[str, ...]) -> None:
+def test_traces_without_a_crowd_are_refused(compare: Compare, text: str, said: tuple[str, ...]) -> None:
     Path("bad.csv").write_text(text)
-    refused(simulate(data="bad.csv"), *said)
+    refused(compare(data="bad.csv"), *said)
 
 
-def test_a_file_that_is_not_there_is_refused(simulate: Simulate) -> None:
-    refused(simulate(data="nowhere.csv"), "nowhere.csv", "no such file")
+def test_a_file_that_is_not_there_is_refused(compare: Compare) -> None:
+    refused(compare(data="nowhere.csv"), "nowhere.csv", "no such file")
 
 
-def test_an_area_elsewhere_is_refused_and_both_places_are_named(simulate: Simulate) -> None:
+def test_an_area_elsewhere_is_refused_and_both_places_are_named(compare: Compare) -> None:
     Grid.from_bounds(40.7, -74.0, 40.74, -73.95).save("new-york.json")
-    refused(simulate("--area", "new-york.json"), "no visit lies in it", "40.7", "48.0", "degrees of latitude")
+    refused(compare("--area", "new-york.json"), "no visit lies in it", "40.7", "48.0", "degrees of latitude")
 
 
-def test_swapped_coordinates_that_the_numbers_cannot_show_are_seen_against_the_area(simulate: Simulate) -> None:
+def test_swapped_coordinates_that_the_numbers_cannot_show_are_seen_against_the_area(compare: Compare) -> None:
     Path("swapped.csv").write_text(HEADING + "".join(lines(CITY, swapped=True)))
     Grid.from_bounds(47.95, 10.93, 48.05, 11.07).save("area.json")
-    refused(simulate("--area", "area.json", data="swapped.csv"), "are latitude and longitude swapped?")
+    refused(compare("--area", "area.json", data="swapped.csv"), "are latitude and longitude swapped?")
 
 
-def test_bare_points_are_no_area_for_traces(simulate: Simulate, run: Run) -> None:
+def test_bare_points_are_no_area_for_traces(compare: Compare, run: Run) -> None:
     Path("points.csv").write_text("x_km,y_km\n0,0\n1,0\n")
     assert run("area", "points", "points.csv", "--out", "points.json").exit_code == 0
-    refused(simulate("--area", "points.json"), "has no latitude and longitude")
+    refused(compare("--area", "points.json"), "has no latitude and longitude")

@@ -10,7 +10,16 @@ import typer
 
 from crowdveil.cli.connection import SERVER, Server
 from crowdveil.cli.console import Verb, new_app, note, show, working
-from crowdveil.cli.options import missing, read_day, read_epsilon, read_real, read_whole, refuse, taking
+from crowdveil.cli.options import (
+    missing,
+    read_day,
+    read_epsilon,
+    read_real,
+    read_whole,
+    refuse,
+    taking,
+    written_as_logarithm,
+)
 from crowdveil.cli.traces import TraceSource, read_source, source
 from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, LocationHistory, PrivacyLimits
 from crowdveil.client.explain import Explanation, describe_ledger
@@ -32,11 +41,19 @@ USUAL = PrivacyLimits()
 def limits(
     max_epsilon_per_km: Annotated[
         str | None,
-        typer.Option(help="Maximum privacy loss (ε per km) in one campaign (default: ln4).", metavar="NUMBER"),
+        typer.Option(
+            help="Maximum privacy loss (ε per km) in one campaign; at ln4, an answer is at most 4 times as likely from "
+            f"one place as from another 1 km away (default: {written_as_logarithm(USUAL.epsilon_per_km)}).",
+            metavar="NUMBER",
+        ),
     ] = None,
     lifetime_epsilon_per_km: Annotated[
         str | None,
-        typer.Option(help="Maximum privacy loss (ε per km) over all campaigns (default: 3 ln4).", metavar="NUMBER"),
+        typer.Option(
+            help="Maximum privacy loss (ε per km) over all campaigns "
+            f"(default: {USUAL.lifetime_epsilon_per_km / USUAL.epsilon_per_km:g} times that for one).",
+            metavar="NUMBER",
+        ),
     ] = None,
     min_cell_km: Annotated[
         str | None,

@@ -32,7 +32,13 @@ Named = TypeVar("Named", bound=str)
 
 # --- defaults as people write them, and choices -----------------------------------------------------------------
 
-EPSILON = f"ln{math.exp(DEFAULT_EPSILON_PER_KM):.12g}"
+
+def written_as_logarithm(epsilon: float) -> str:
+    """Write ε as people write it, such as ln4."""
+    return f"ln{math.exp(epsilon):.12g}"
+
+
+EPSILON = written_as_logarithm(DEFAULT_EPSILON_PER_KM)
 DELTA = str(DEFAULT_DELTA)
 ROUNDS = str(DEFAULT_ROUNDS)
 CONFIDENCE = str(DEFAULT_CONFIDENCE)

@@ -24,7 +24,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from crowdveil.errors import InputError, StoreError
+from crowdveil.errors import InputError, MissingExtraError, StoreError
 
 Value = TypeVar("Value")
 
@@ -139,7 +139,7 @@ def _engine(url: str) -> Engine:
                 },  # a plan made while a table is empty would be reused when it is full
             )
         except ModuleNotFoundError:
-            raise StoreError("PostgreSQL needs a driver: pip install 'crowdveil[postgres]'") from None
+            raise MissingExtraError("PostgreSQL", "server") from None
     raise InputError("url", _without_password(url), EXPECTED)
 
 
