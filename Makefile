@@ -50,6 +50,7 @@ faults: $(READY) ## kill, starve and fuzz the server and its devices, on both da
 	@$(BIN)/python -m tests.faults
 
 web: $(PAGES)/console.html ## build the pages into the package
+	@:
 
 pages: web browser ## run only the tests that use both pages in browsers; screenshots in screens/
 	@echo "== pages: the tests in browsers"
