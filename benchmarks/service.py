@@ -33,11 +33,11 @@ from crowdveil.store import (
     SeatClaim,
     Store,
     create_campaign,
-    enrol_many,
     open_store,
     reported,
     rounds_of,
     set_state,
+    take_seats,
 )
 from crowdveil.wire import PROTOCOL, CampaignPlan
 
@@ -248,7 +248,7 @@ def memory(kind: str, url: str, server: Server, load: Load, first: int, reports:
     with open_store(url) as store:
         for start in range(first, first + reports, 10_000):
             devices = range(start, min(start + 10_000, first + reports))
-            enrol_many(store, [SeatClaim(CAMPAIGN, sha256(SECRET % one).hexdigest()) for one in devices])
+            take_seats(store, [SeatClaim(CAMPAIGN, sha256(SECRET % one).hexdigest()) for one in devices])
     marks = sorted({max(1, round(reports * share)) for share in (0.05, 0.25, 0.5, 1.0)})
     held: dict[int, float] = {}
     began, sent = time.perf_counter(), 0

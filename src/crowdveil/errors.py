@@ -6,6 +6,9 @@
     ├── MissingExtraError     a part of the project that is not installed; names the extra to install
     ├── NotPrivateError       a draw from a policy without a valid certificate
     ├── CampaignRefused       a device does not take part in a campaign, and why
+    │   ├── OutsideLimits     the campaign asks for more than the owner's limits allow
+    │   │   └── LimitReached  the owner's limit for all campaigns together does not allow another one like this
+    │   ├── OwnerDeclined     the device's owner was asked and said no
     │   ├── NoOpenRound       no round is open at the moment; asking again later may succeed
     │   └── ServerRefused     the server refused for good, with the kind and detail of its problem document
     ├── ServerUnreachable     no readable answer came; trying again later is safe
@@ -20,6 +23,9 @@ from __future__ import annotations
 
 class CrowdveilError(ValueError):
     """Base of every error that a caller can mend."""
+
+    figures: str = ""
+    """The exact numbers behind a message that is written for participants; empty for all other errors."""
 
 
 class InputError(CrowdveilError):
@@ -58,11 +64,42 @@ class MissingExtraError(CrowdveilError, ImportError):
 
 
 class NotPrivateError(CrowdveilError):
-    """A draw from a policy without a valid certificate."""
+    """A draw from a policy without a valid certificate; `figures` may hold the exact numbers."""
+
+    def __init__(self, message: str, figures: str = "") -> None:
+        super().__init__(message)
+        self.figures = figures
+
+    def __reduce__(self) -> tuple[type[NotPrivateError], tuple[str, str]]:
+        """Keep all fields when the error is sent to another process."""
+        return type(self), (str(self), self.figures)
 
 
 class CampaignRefused(CrowdveilError):
-    """A device does not take part: its limits, its owner or the server said no."""
+    """A device does not take part: its limits, its owner or the server said no.
+
+    The message is for the participant; `figures` holds the exact numbers, or nothing where there are none.
+    """
+
+    def __init__(self, message: str, figures: str = "") -> None:
+        super().__init__(message)
+        self.figures = figures
+
+    def __reduce__(self) -> tuple[type[CampaignRefused], tuple[str, ...]]:
+        """Keep all fields when the error is sent to another process."""
+        return type(self), (str(self), self.figures)
+
+
+class OutsideLimits(CampaignRefused):
+    """The campaign asks for more than the limits of the device's owner allow."""
+
+
+class LimitReached(OutsideLimits):
+    """The owner's limit for all campaigns together does not allow another one like this."""
+
+
+class OwnerDeclined(CampaignRefused):
+    """The device's owner was asked and said no; nothing was sent."""
 
 
 class NoOpenRound(CampaignRefused):
@@ -77,7 +114,7 @@ class ServerRefused(CampaignRefused):
         self.kind = kind
         self.detail = detail
 
-    def __reduce__(self) -> tuple[type[ServerRefused], tuple[str, str]]:
+    def __reduce__(self) -> tuple[type[ServerRefused], tuple[str, ...]]:
         """Keep all fields when the error is sent to another process."""
         return type(self), (self.kind, self.detail)
 

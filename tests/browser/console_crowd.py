@@ -10,7 +10,7 @@ import numpy as np
 
 import crowdveil as cv
 from crowdveil.area import Area
-from crowdveil.wire import PROTOCOL, Announcement, Seat, SeatRequest, Upload, secret_digest
+from crowdveil.wire import PROTOCOL, Announcement, Report, Seat, SeatRequest, secret_digest
 
 JSON = {"content-type": "application/json"}
 PATIENCE_S = 30.0
@@ -56,7 +56,7 @@ class Crowd:
         secret = token_hex(16)
         seat = self._seat(secret)
         assert seat is not None
-        wrong = Upload.of(seat, 0).model_copy(update={"policy_hash": "0" * 64})
+        wrong = Report.of(seat, 0).model_copy(update={"policy_hash": "0" * 64})
         return self._upload(secret, wrong).status_code
 
     def _report(self, info: Announcement, null: bool) -> bool:
@@ -66,14 +66,14 @@ class Crowd:
             return False
         policy, certificate = self._policy(seat)
         symbol = None if null else int(cv.draw_many(policy, [self._place(info)], certificate, self._generator)[0])
-        return self._upload(secret, Upload.of(seat, symbol)).status_code == 200
+        return self._upload(secret, Report.of(seat, symbol)).status_code == 200
 
     def _seat(self, secret: str) -> Seat | None:
         body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
         answer = self._client.post(f"{self._path}/seats", content=body, headers=JSON)
         return Seat.from_bytes(answer.content) if answer.status_code == 200 else None
 
-    def _upload(self, secret: str, upload: Upload) -> httpx.Response:
+    def _upload(self, secret: str, upload: Report) -> httpx.Response:
         headers = {**JSON, "authorization": f"Bearer {secret}"}
         return self._client.put(f"{self._path}/report", content=upload.to_bytes(), headers=headers)
 

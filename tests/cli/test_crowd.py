@@ -54,7 +54,7 @@ def run_crowd(
     server: FakeServer, folder: Path, announced: Callable[[], Announcement], people: list[Any]
 ) -> FleetTotals:
     folder.mkdir(exist_ok=True)
-    settings = DeviceSettings(retry_policy=RetryPolicy(attempts=1), beat_s=0)
+    settings = DeviceSettings(retry_policy=RetryPolicy(attempts=1), seat_interval_s=0)
     return run_fleet(Fleet("noise", people, folder, settings, concurrency=4), announced, lambda: nullcontext(server))
 
 
@@ -94,7 +94,7 @@ def test_refusals_are_counted_by_reason(tmp_path: Path) -> None:
     server.info["epsilon_per_km"] = 9.0
     ((reason, count),) = run_crowd(server, tmp_path / "greedy", lambda: info, [HOME] * 3).refused.items()
     assert count == 3
-    assert "this device accepts at most" in reason
+    assert "more about your place than your limit allows" in reason
 
 
 def test_a_policy_is_certified_once_for_all_and_another_one_again(
@@ -115,7 +115,7 @@ def test_a_policy_is_certified_once_for_all_and_another_one_again(
     server.info["policy_hash"] = "0" * 64
     ((reason, count),) = run_crowd(server, tmp_path / "two", lambda: info, [HOME] * 3).refused.items()
     assert count == 3
-    assert "announced for everyone" in reason
+    assert "announced to everyone" in reason
     assert len(checked) == 4  # a refusal is not kept, so that it is never taken for a certificate
 
 
@@ -166,4 +166,4 @@ def test_a_crowd_of_which_nobody_gets_through_fails(run: Run, campaign: str) -> 
     none = run("crowd", campaign, "--devices", "3", "--most-epsilon-per-km", "1")
     assert none.exit_code == 1
     assert "acknowledged: 0" in none.stdout
-    assert "refused 3 times: the campaign announces ε" in none.stdout
+    assert "refused 3 times: This campaign could learn more about your place" in none.stdout

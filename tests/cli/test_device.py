@@ -30,16 +30,16 @@ def join(run: Run, campaign: str) -> Run:
 def test_a_device_says_what_would_leave_then_joins_once(join: Run, run: Run, campaign: str) -> None:
     first = join("--yes")
     assert first.exit_code == 0, first.stderr
-    for said in ("asks for one reply", "'hit'", "at most 4 times as likely", "Checked on this device: Private at"):
+    for said in ("asks for one answer", "near a target", "at most 19 % sure", "allows 2 more campaigns"):
         assert said in first.stderr
     assert "state: acknowledged" in first.stdout
     again = join("--yes")
     assert again.exit_code == 0
-    assert "asks for one reply" not in again.stderr
+    assert "asks for one answer" not in again.stderr
     assert again.stdout == first.stdout
     ledger = run("device", "ledger", "--ledger", "mine.ledger")
-    assert "ε = 1.38629 of 4.15888 per km is spent for good" in ledger.stdout
-    assert f"{campaign}: acknowledged" in ledger.stdout
+    assert "You have answered 1 campaign and used 34 % of your limit" in ledger.stdout
+    assert f"{campaign}: answered" in ledger.stdout
     assert "state: reported" in run("device", "status", campaign, "--ledger", "mine.ledger").stdout
 
 
@@ -50,8 +50,8 @@ def test_nothing_is_sent_unless_its_owner_agrees(join: Run, run: Run, campaign: 
         declined = CliRunner().invoke(app, arguments, input=answer)
         assert declined.exit_code == 2
         assert "Send this reply?" in declined.stderr
-        assert "declined by the device's owner; nothing was drawn or sent" in declined.stderr
-    assert "ε = 0 of " in run("device", "ledger", "--ledger", "mine.ledger").stdout
+        assert f"You declined to answer campaign {campaign}. This phone sent nothing" in declined.stderr
+    assert "You have answered no campaign" in run("device", "ledger", "--ledger", "mine.ledger").stdout
     agreed = CliRunner().invoke(app, [part for part in arguments if part != "--new-ledger"], input="y\n")
     assert agreed.exit_code == 0, agreed.stderr
 
@@ -60,7 +60,7 @@ def test_a_person_without_a_frequent_place_is_told_what_that_says(join: Run) -> 
     Path("profile.csv").write_text("cell,probability\n12,0.1\n")
     joined = join("--yes")
     assert joined.exit_code == 0, joined.stderr
-    assert "You have no frequent place" in joined.stderr
+    assert "You do not regularly visit anywhere in this area" in joined.stderr
 
 
 def test_visits_are_those_of_one_person_in_recent_weeks(join: Run) -> None:
@@ -72,7 +72,7 @@ def test_visits_are_those_of_one_person_in_recent_weeks(join: Run) -> None:
     refused(join("--yes", "--data", "visits.csv", "--user", "eve"), "user = 'eve'", "none of the 2 users")
     joined = join("--yes", "--data", "visits.csv", "--user", "bob")
     assert joined.exit_code == 0, joined.stderr
-    assert "drawn by dice that your place weights" in joined.stderr
+    assert "Your phone will answer at random. From your place" in joined.stderr
 
 
 def test_a_phones_own_exports_are_read(join: Run) -> None:
@@ -82,7 +82,7 @@ def test_a_phones_own_exports_are_read(join: Run) -> None:
     Path("track.gpx").write_text(f"<gpx><trk><trkseg>{points}</trkseg></trk></gpx>")
     joined = join("--yes", "--data", "track.gpx", "--format", "gpx")
     assert joined.exit_code == 0, joined.stderr
-    assert "drawn by dice that your place weights" in joined.stderr
+    assert "Your phone will answer at random. From your place" in joined.stderr
     refused(join("--yes", "--data", "track.gpx", "--format", "timeline"), "track.gpx", "Google Timeline")
 
 
@@ -94,21 +94,21 @@ def test_old_visits_count_on_the_day_that_is_named(join: Run) -> None:
     refused(join("--yes", "--data", "visits.csv", "--today", "then"), "today = 'then'", "2024-01-31")
     joined = join("--yes", "--data", "visits.csv", "--today", "2012-05-30", "--periods", "4")
     assert joined.exit_code == 0, joined.stderr
-    assert "drawn by dice" in joined.stderr
+    assert "Your phone will answer at random" in joined.stderr
 
 
 def test_an_owners_caps_refuse_before_the_server_hears_of_the_device(join: Run, run: Run) -> None:
     for option, value, said in (
-        ("--most-epsilon-per-km", "ln2", "accepts at most 0.693147"),
-        ("--least-cell-km", "2", "accepts no less than 2 km"),
-        ("--most-gap-km", "0.5", "accepts at most 0.5 km"),
-        ("--least-cells", "26", "hides among no fewer than 26"),
-        ("--lifetime-epsilon-per-km", "1", "lifetime cap is ε = 1 per km"),
+        ("--most-epsilon-per-km", "ln2", "could learn more about your place than your limit allows"),
+        ("--least-cell-km", "2", "finer than your limit allows"),
+        ("--most-gap-km", "0.5", "would identify you"),
+        ("--least-cells", "26", "too few to hide among; your limit is 26"),
+        ("--lifetime-epsilon-per-km", "1", "This campaign would take you past your limit"),
         ("--least-cells", "few", "least_cells = 'few'"),
         ("--most-gap-km", "far", "most_gap_km = 'far'"),
     ):
         refused(join("--yes", option, value), said)
-    assert "ε = 0 of " in run("device", "ledger", "--ledger", "mine.ledger").stdout
+    assert "You have answered no campaign" in run("device", "ledger", "--ledger", "mine.ledger").stdout
 
 
 def test_a_ledger_is_begun_on_purpose_only(run: Run, campaign: str) -> None:
@@ -117,9 +117,9 @@ def test_a_ledger_is_begun_on_purpose_only(run: Run, campaign: str) -> None:
     refused(run(*arguments), "--new-ledger is missing", "lost.ledger")
     refused(run(*arguments, "--already-spent", "1"), "already_spent = '1'", "--new-ledger")
     refused(run(*arguments, "--new-ledger", "--already-spent", "-1"), "already_spent_epsilon_per_km = -1.0")
-    refused(run(*arguments, "--new-ledger", "--already-spent", "3"), "lifetime cap", "3 are spent")
+    refused(run(*arguments, "--new-ledger", "--already-spent", "3"), "past your limit", "used 73 % of your limit")
     refused(run(*arguments, "--new-ledger"), "there is a ledger already")
-    refused(run("device", "status", campaign, "--ledger", "lost.ledger"), "has not joined it")
+    refused(run("device", "status", campaign, "--ledger", "lost.ledger"), "that this device has joined")
     refused(run("device", "ledger", "--ledger", "nowhere"), "nowhere")
 
 

@@ -17,13 +17,13 @@ from crowdveil.errors import ServerUnreachable
 from crowdveil.wire import (
     PROTOCOL,
     Announcement,
-    Kind,
     ParticipantStatus,
     Problem,
+    ProblemKind,
     Receipt,
+    Report,
     Seat,
     SeatRequest,
-    Upload,
     secret_digest,
 )
 from tests.town import square_town
@@ -115,7 +115,7 @@ class FakeServer:
         stored.append(request.body)
         if stored[0] != request.body:
             return problem("report-conflict")
-        return HttpReply(200, body=Receipt.of(campaign, seat.participant, Upload.from_bytes(request.body)).to_bytes())
+        return HttpReply(200, body=Receipt.of(campaign, seat.participant, Report.from_bytes(request.body)).to_bytes())
 
     def _info(self, campaign: str) -> bytes:
         return canonical_json(Announcement.model_validate({"campaign": campaign, **self.info}).model_dump()).encode()
@@ -131,7 +131,7 @@ class FakeServer:
         return self.seats.setdefault(SeatRequest.from_bytes(request.body).secret_digest, seat)
 
 
-def problem(kind: Kind) -> HttpReply:
+def problem(kind: ProblemKind) -> HttpReply:
     body = Problem.of(kind)
     return HttpReply(body.status, body=body.to_bytes())
 
@@ -142,7 +142,7 @@ def no_answer() -> HttpReply:
 
 def hasty(settings: DeviceSettings | None = None) -> DeviceSettings:
     """Settings that wait for nothing."""
-    return settings or DeviceSettings(retry_policy=RetryPolicy(attempts=4), beat_s=0)
+    return settings or DeviceSettings(retry_policy=RetryPolicy(attempts=4), seat_interval_s=0)
 
 
 def new_device(path: Path, server: FakeServer, settings: DeviceSettings | None = None, **options: Any) -> Device:

@@ -12,11 +12,11 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, PrivacyLimits, RetryPolicy
-from crowdveil.client.explain import largest_belief
-from crowdveil.errors import CampaignRefused, ServerRefused, ServerUnreachable
+from crowdveil.client.explain import Explanation, largest_belief
+from crowdveil.errors import CampaignRefused, OwnerDeclined, ServerRefused, ServerUnreachable
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import Receipt, Upload
+from crowdveil.wire import Receipt, Report
 from tests.client.fake_server import AREA, LN4, FakeServer, flat_policy, new_device, no_answer, problem, small_policy
 
 HOME = {8: 0.9}
@@ -37,8 +37,8 @@ def test_a_device_joins_once_and_keeps_the_receipt(path: Path, server: FakeServe
     entry = device.join("noise", HOME)
     (body,) = server.bodies("/report")
     assert entry.state == "acknowledged"
-    assert entry.receipt_digest == Upload.from_bytes(body).digest
-    assert Upload.from_bytes(body).symbol_number == entry.symbol
+    assert entry.receipt_digest == Report.from_bytes(body).digest
+    assert Report.from_bytes(body).symbol_number == entry.symbol
     before = len(server.requests)
     assert device.join("noise", {3: 1.0}) == entry
     assert len(server.requests) == before
@@ -79,7 +79,7 @@ def test_a_retry_sends_identical_bytes(path: Path, server: FakeServer) -> None:
 def test_a_device_that_gave_up_sends_the_same_value_when_it_comes_back(path: Path) -> None:
     server = FakeServer(flat_policy())
     server.interfere = flaky([no_answer] * 4)
-    with pytest.raises(ServerUnreachable, match="what was drawn is kept"):
+    with pytest.raises(ServerUnreachable, match="keeps its answer and will send the same one"):
         new_device(path, server).join("noise", HOME)
     assert new_device(path, server).join("noise", {30: 1.0}).state == "acknowledged"
     assert len(server.bodies("/report")) == 5
@@ -108,12 +108,12 @@ def test_a_report_that_the_server_refuses_is_final_and_still_counts(path: Path, 
 def test_a_receipt_for_another_report_acknowledges_nothing(path: Path, server: FakeServer) -> None:
     def other() -> HttpReply:
         (seat,) = server.seats.values()
-        return HttpReply(200, body=Receipt.of("noise", seat.participant, Upload.of(seat, 31)).to_bytes())
+        return HttpReply(200, body=Receipt.of("noise", seat.participant, Report.of(seat, 31)).to_bytes())
 
     server.interfere = flaky([other, lambda: HttpReply(200, body=b"<html>welcome</html>")])
     device = new_device(path, server, random_bits=lambda _: 0)
     for _ in range(2):
-        with pytest.raises(CampaignRefused, match=r"another report|makes no sense"):
+        with pytest.raises(CampaignRefused, match=r"another report|is not valid"):
             device.join("noise", HOME)
         entry = device.ledger.entry("noise")
         assert entry is not None
@@ -128,7 +128,7 @@ def test_requests_tell_nothing_of_the_place_nor_whether_there_is_one(tmp_path: P
         server.requests.clear()
         waits: list[float] = []
         clock = iter([5.0, 5.3 + 0.1 * number])
-        settings = DeviceSettings(beat_s=1.0)
+        settings = DeviceSettings(seat_interval_s=1.0)
         path = tmp_path / str(number)
         device = new_device(path, server, settings, sleep=waits.append, monotonic=lambda clock=clock: next(clock))
         entry = device.join("noise", where)
@@ -153,43 +153,58 @@ def test_a_device_without_a_place_rolls_as_many_dice(tmp_path: Path, server: Fak
     assert rolled["at home"] == rolled["nowhere"]
 
 
-def test_the_lifetime_cap_stops_the_next_campaign_before_anything_is_asked(path: Path, server: FakeServer) -> None:
+def test_the_lifetime_limit_stops_the_next_campaign_before_anything_is_asked(path: Path, server: FakeServer) -> None:
     device = new_device(path, server)
     for number in range(3):
         device.join(f"c{number}", HOME)
     server.requests.clear()
-    with pytest.raises(CampaignRefused, match="lifetime cap"):
+    with pytest.raises(
+        CampaignRefused,
+        match=r"answered 3 campaigns, the most your limit allows\. This phone will not answer more unless",
+    ):
         device.join("c3", HOME)
     assert [request.method for request in server.requests] == ["GET"]
-    assert "4.15888 of 4.15888 per km is spent for good; 0 is left" in device.summary()
-    assert device.summary().count("acknowledged") == 3
+    assert device.summary().text.startswith("You have answered 3 campaigns, the most your limit allows.")
+    assert device.summary().text.count(": answered") == 3
+    assert "ε = 4.15888 of 4.15888 per km is permanently used; 0 is left" in device.summary().figures
 
 
 def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(path: Path, server: FakeServer) -> None:
-    told: list[str] = []
+    told: list[Explanation] = []
 
-    def decline(text: str) -> bool:
-        told.append(text)
+    def decline(explanation: Explanation) -> bool:
+        told.append(explanation)
         return False
 
     device = new_device(path, server)
-    with pytest.raises(CampaignRefused, match="declined by the device's owner"):
+    with pytest.raises(OwnerDeclined, match="You declined to answer campaign noise"):
         device.join("noise", HOME, agree=decline)
     assert {request.method for request in server.requests} == {"GET"}
     assert device.ledger.entries() == {}
-    (text,) = told
-    assert "at most 4 times as likely" in text
-    assert "10% likely holds it, after this reply, at most 18.2% against places within 0.5 km, at most 30.8%" in text
-    assert "all your replies together" not in text
-    assert "Private at ε = 1.38629" in text
+    (told_first,) = told
     policy = cv.Policy.from_bytes(server.policy_bytes)
-    assert policy.hash in text
-    assert f"'hit' {policy.hit[8]:.2%}" in text
+    assert (
+        "Someone who thinks there is a 10 % chance that this is your place, compared with places within 500 m, "
+        "can be at most 19 % sure after your answer."
+    ) in told_first.text
+    assert "After this answer your limit allows 2 more campaigns like this one." in told_first.text
+    assert not any(jargon in told_first.text for jargon in ("ε", "NULL", "symbol", "cell", policy.hash))
+    assert "at most 4 times as likely" in told_first.figures
+    assert (
+        "A belief of 10% becomes, after this answer, at most 18.2% within 0.5 km, at most 30.8%" in told_first.figures
+    )
+    assert "all your answers together" not in told_first.figures
+    assert "Private at ε = 1.38629" in told_first.figures
+    assert policy.hash in told_first.figures
+    assert f"'hit' {policy.hit[8]:.2%}" in told_first.figures
     device.join("noise", HOME)
-    with pytest.raises(CampaignRefused):
+    with pytest.raises(OwnerDeclined):
+        device.join("second", HOME, agree=decline)
+    assert "at most 19 % sure after your answer, and at most 31 % sure after all your answers together" in told[1].text
+    with pytest.raises(OwnerDeclined):
         device.join("second", {}, agree=decline)
-    assert "after all your replies together, at most 30.8% against places within 0.5 km" in told[1]
-    assert "learns for certain that you have none" in told[1]
+    assert "You do not regularly visit anywhere in this area, and your phone will say so." in told[2].text
+    assert "after all your answers together, at most 30.8% within 0.5 km" in told[2].figures
 
 
 def test_what_anyone_can_believe_after_a_reply_is_bounded_and_the_bound_is_met() -> None:
@@ -227,7 +242,7 @@ def test_a_device_shown_another_policy_than_its_seat_names_draws_nothing(path: P
 
     server.interfere = single_out
     device = new_device(path, server)
-    with pytest.raises(CampaignRefused, match="is announced to everyone; nothing was drawn"):
+    with pytest.raises(CampaignRefused, match="other conditions than it announced to everyone"):
         device.join("noise", HOME)
     assert device.ledger.spent_epsilon_per_km() == 0
     assert server.bodies("/report") == []
@@ -252,7 +267,7 @@ def test_a_campaign_that_is_not_open_is_not_joined(path: Path, server: FakeServe
 
 def test_a_device_asks_for_its_status_with_its_secret(path: Path, server: FakeServer) -> None:
     device = new_device(path, server)
-    with pytest.raises(cv.InputError, match="has not joined"):
+    with pytest.raises(cv.InputError, match="that this device has joined"):
         device.status("noise")
     device.join("noise", HOME)
     assert device.status("noise").state == "reported"
@@ -296,12 +311,12 @@ def test_a_ledger_that_vanishes_while_the_device_runs_stops_it(path: Path, serve
 
 @pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1", True])
 @pytest.mark.parametrize("name", ["epsilon_per_km", "lifetime_epsilon_per_km", "cell_km", "gap_km", "min_cells"])
-def test_caps_are_finite_numbers_above_zero(name: str, value: object) -> None:
+def test_limits_are_finite_numbers_above_zero(name: str, value: object) -> None:
     with pytest.raises(cv.InputError, match=name):
         PrivacyLimits(**{name: value})  # type: ignore[arg-type]
 
 
-def test_the_cap_about_having_a_place_may_be_endless_and_nothing_else_odd() -> None:
+def test_the_limit_about_having_a_place_may_be_infinite_but_not_otherwise_invalid() -> None:
     assert PrivacyLimits().null_epsilon == inf
     for wrong in (0, -1.0, float("nan"), -inf, "1", True):
         with pytest.raises(cv.InputError, match="null_epsilon"):
@@ -322,7 +337,7 @@ def test_where_null_is_protected_an_upload_without_a_place_is_a_symbol_like_anyo
         assert entry.symbol == expected >= 0
         assert device.ledger.entry("noise") == entry
         (body,) = server.bodies("/report")
-        assert Upload.from_bytes(body).symbol_number == expected
+        assert Report.from_bytes(body).symbol_number == expected
         assert b"null" not in body
 
 
@@ -346,13 +361,17 @@ def test_the_device_says_what_a_reply_tells_about_having_a_place_at_all(tmp_path
     protected = new_device(tmp_path / "protected", FakeServer(small_policy(null_epsilon=log(4))))
     offer = protected.look("noise")
     for cell in (8, NULL):
-        text = protected.explain(offer, cell)
-        assert "ε₀ = 1.38629 about having a frequent place in this area at all" in text
-        assert "at most 30.8% likely" in text  # 0.1 · 4 / (0.9 + 0.1 · 4)
-        assert "in the clear" not in text
-        assert "Having no place is protected at ε₀" in text
-    assert "no frequent place in this area. One symbol, drawn by dice like anyone's: " in text
+        told = protected.explain(offer, cell)
+        assert "regularly visit somewhere in this area, or that you do not, can be at most 31 % sure" in told.text
+        assert "ε₀ = 1.38629 for having a frequent place in this area at all" in told.figures
+        assert "at most 30.8%" in told.figures  # 0.1 · 4 / (0.9 + 0.1 · 4)
+        assert "in the clear" not in told.figures
+        assert "Having no place is protected at ε₀" in told.figures
+    assert (
+        "You do not regularly visit anywhere in this area. Your phone will answer at random all the same." in told.text
+    )
     clear = new_device(tmp_path / "clear", FakeServer(small_policy()))
     offer = clear.look("noise")
-    assert "the server learns for certain that you have none" in clear.explain(offer, NULL)
-    assert "Any reply but NULL says for certain that you have a frequent place" in clear.explain(offer, 8)
+    for cell in (8, NULL):
+        assert "will learn whether you regularly visit anywhere in this area" in clear.explain(offer, cell).text
+        assert "NULL is sent in the clear" in clear.explain(offer, cell).figures

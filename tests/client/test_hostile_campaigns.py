@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import struct
 import zlib
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.client import DeviceSettings, PrivacyLimits
-from crowdveil.errors import CampaignRefused, NotPrivateError
+from crowdveil.errors import CampaignRefused, NotPrivateError, OutsideLimits
 from crowdveil.policy.policy import MAGIC
 from tests.client.fake_server import AREA, LN4, TARGETS, FakeServer, new_device, small_policy
 from tests.town import square_town
@@ -131,11 +132,11 @@ def flipped(server: FakeServer) -> None:
 
 NAN, INFINITY = float("nan"), float("inf")
 HOSTILE: dict[str, tuple[Attack, str]] = {
-    "inflated coordinates of bare points": (announce_and_hand_out(inflated_points), "no latitude and longitude"),
+    "inflated coordinates of bare points": (announce_and_hand_out(inflated_points), "no latitudes and longitudes"),
     "inflated coordinates of towers": (inflated_towers, "distances derived from this description would be false"),
     "towers ten metres off": (stretched_towers, "would be false"),
-    "metres for kilometres": (announce_and_hand_out(metre_cells), "were metres meant as kilometres"),
-    "cells of 1 m announced only": (announce_area(cell_m=1), "were metres meant as kilometres"),
+    "metres for kilometres": (announce_and_hand_out(metre_cells), "Were metres given as kilometres"),
+    "cells of 1 m announced only": (announce_area(cell_m=1), "Were metres given as kilometres"),
     "cells 1000 times as large": (announce_area(cell_m=1_000_000), "a grid reaches at most"),
     "cells twice as large as the policy's": (announce_area(cell_m=2000), "was announced"),
     "NaN for ε": (announce(epsilon_per_km=NAN), "NaN"),
@@ -152,7 +153,10 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
     "a negative ε": (announce(epsilon_per_km=-1.0), "epsilon_per_km"),
     "ε as text": (announce(epsilon_per_km="1"), "epsilon_per_km"),
     "a huge ε": (announce_and_hand_out(lambda: small_policy(epsilon_per_km=30.0)), "accepts at most 1.38629"),
-    "ε a little above the cap": (announce_and_hand_out(lambda: small_policy(epsilon_per_km=1.3863)), "accepts at most"),
+    "ε a little above the limit": (
+        announce_and_hand_out(lambda: small_policy(epsilon_per_km=1.3863)),
+        "accepts at most 1.38629",
+    ),
     "another ε than announced": (as_promised_but(lambda: small_policy(epsilon_per_km=4.0)), "epsilon_per_km = 4.0"),
     "a stricter ε than announced": (as_promised_but(lambda: small_policy(epsilon_per_km=1.0)), "epsilon_per_km = 1.0"),
     "a policy that breaks its ε": (announce_and_hand_out(lambda: leaky(AREA, LN4)), "NOT private at ε"),
@@ -160,14 +164,14 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
         announce_and_hand_out(lambda: _relabelled(small_policy(), 0.999 * LN4)),
         "NOT private at ε",
     ),
-    "another policy than the hash": (hand_out(lambda: small_policy(targets=(14, 21))), "can be singled out"),
+    "another policy than the hash": (hand_out(lambda: small_policy(targets=(14, 21))), "could be singled out"),
     "targets swapped": (as_promised_but(lambda: small_policy(targets=(1, 2))), "targets"),
     "targets outside": (announce(targets=[36]), "targets"),
     "a target twice": (announce(targets=[14, 14]), "named twice"),
     "a policy of another area": (as_promised_but(lambda: small_policy(square_town(7))), "area"),
     "a town elsewhere": (announce_area(origin_e7=[480000000, 20000000]), "area"),
-    "three cells to hide among": (announce_and_hand_out(lambda: small_policy(AREA.subset([0, 1, 2]), (0,))), "3 cells"),
-    "lone cells among gaps": (announce_and_hand_out(scattered), "names its visitors"),
+    "three cells to hide among": (announce_and_hand_out(lambda: small_policy(AREA.subset([0, 1, 2]), (0,))), "3 parts"),
+    "lone cells among gaps": (announce_and_hand_out(scattered), "would identify you"),
     "wrong sums": (weights_that_sum_to_more, "sum to more than|should lie between"),
     "truncated bytes": (cut, "cut short"),
     "a flipped bit": (flipped, "damaged|altered"),
@@ -191,8 +195,9 @@ def test_no_hostile_campaign_is_joined(tmp_path: Path, name: str) -> None:
     attack(server)
     server.raw_info = json.dumps(server.info).encode()
     device = new_device(tmp_path / "ledger", server)
-    with pytest.raises((CampaignRefused, NotPrivateError), match=reason):
+    with pytest.raises((CampaignRefused, NotPrivateError)) as refusal:
         device.join("noise", {8: 1.0})
+    assert re.search(reason, f"{refusal.value} {refusal.value.figures}")
     assert {request.method for request in server.requests} == {"GET"}
     assert device.ledger.entries() == {}
 
@@ -203,21 +208,22 @@ def test_the_same_campaign_without_the_attack_is_joined(tmp_path: Path) -> None:
     assert new_device(tmp_path / "ledger", server).join("noise", {8: 1.0}).state == "acknowledged"
 
 
-def test_an_owner_may_set_other_caps(tmp_path: Path) -> None:
+def test_an_owner_may_set_other_limits(tmp_path: Path) -> None:
     server = FakeServer(small_policy(epsilon_per_km=log(8)))
-    settings = DeviceSettings(PrivacyLimits(epsilon_per_km=log(8)), beat_s=0)
+    settings = DeviceSettings(PrivacyLimits(epsilon_per_km=log(8)), seat_interval_s=0)
     assert new_device(tmp_path / "ledger", server, settings).join("noise", {8: 1.0}).epsilon_per_km == log(8)
 
 
 @pytest.mark.parametrize(
-    ("null_epsilon", "reason"), [(None, "takes NULL in the clear"), (log(17), "announces ε₀ = 2.83")]
+    ("null_epsilon", "reason"), [(None, "asks for NULL in the clear"), (log(17), "announces ε₀ = 2.83")]
 )
 def test_an_owner_may_ask_for_a_protected_null(tmp_path: Path, null_epsilon: float | None, reason: str) -> None:
-    settings = DeviceSettings(PrivacyLimits(null_epsilon=log(16)), beat_s=0)
+    settings = DeviceSettings(PrivacyLimits(null_epsilon=log(16)), seat_interval_s=0)
     server = FakeServer(small_policy(null_epsilon=null_epsilon))
     device = new_device(tmp_path / "refuses", server, settings)
-    with pytest.raises(CampaignRefused, match=f"{reason}.*accepts at most ε₀ = 2.77259 about having a place at all"):
+    with pytest.raises(OutsideLimits, match="whether you regularly visit anywhere in this area") as refusal:
         device.join("noise", {8: 1.0})
+    assert re.search(f"{reason}.*accepts at most ε₀ = 2.77259", refusal.value.figures)
     assert [request.path for request in server.requests] == ["/v1/campaigns/noise"]
     for fine in (log(16), log(2)):
         kind = FakeServer(small_policy(null_epsilon=fine))

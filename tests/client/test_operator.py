@@ -15,31 +15,31 @@ from crowdveil.errors import CampaignRefused, ServerRefused, ServerUnreachable
 from crowdveil.store import open_store
 from crowdveil.wire import SelectionRow
 from tests.client.fake_server import no_answer
-from tests.server.hall import NAME, TOKEN, Hall, plan
+from tests.server.harness import NAME, TOKEN, ServerHarness, plan
 
 
 @pytest.fixture
-def hall(tmp_path: Path) -> Iterator[Hall]:
-    with open_store(f"sqlite:///{tmp_path / 'hall.sqlite'}") as store, Hall(store) as opened:
+def server(tmp_path: Path) -> Iterator[ServerHarness]:
+    with open_store(f"sqlite:///{tmp_path / 'server.sqlite'}") as store, ServerHarness(store) as opened:
         yield opened
 
 
 @pytest.fixture
-def operator(hall: Hall) -> Operator:
-    return Operator(hall, TOKEN, sleep=lambda _: None)
+def operator(server: ServerHarness) -> Operator:
+    return Operator(server, TOKEN, sleep=lambda _: None)
 
 
-def test_a_campaign_is_run_from_draft_to_record(hall: Hall, operator: Operator) -> None:
+def test_a_campaign_is_run_from_draft_to_record(server: ServerHarness, operator: Operator) -> None:
     assert operator.campaigns().campaigns == ()
     assert operator.create(NAME, plan()).state == "draft"
     assert operator.create(NAME, plan()).state == "draft"
     assert [one.campaign for one in operator.campaigns().campaigns] == [NAME]
     assert operator.set_state(NAME, "open").state == "open"
     for _ in range(2):
-        hall.step()
+        server.step()
         for _ in range(6):
-            hall.report(f"secret-{len(hall.view().rounds)}-{hall.view().rounds[-1].accepted}", 0)
-    hall.step()
+            server.report(f"secret-{len(server.view().rounds)}-{server.view().rounds[-1].accepted}", 0)
+    server.step()
     view = operator.view(NAME)
     assert (view.state, view.selected) == ("finished", 3)
     rows = list(csv.DictReader(io.StringIO(operator.selection_csv(NAME))))
@@ -53,7 +53,7 @@ def test_a_preview_keeps_nothing(operator: Operator) -> None:
     assert operator.campaigns().campaigns == ()
 
 
-def test_invites_are_as_many_as_asked_for_and_all_different(hall: Hall, operator: Operator) -> None:
+def test_invites_are_as_many_as_asked_for_and_all_different(server: ServerHarness, operator: Operator) -> None:
     operator.create(NAME, plan(enrolment="invite"))
     assert len(set(operator.invites(NAME, 20))) == 20
     with pytest.raises(cv.InputError, match="count = 0"):
@@ -71,23 +71,23 @@ def test_refusals_are_in_the_servers_words(operator: Operator) -> None:
         operator.create(NAME, plan(users=13))
 
 
-def test_a_wrong_token_is_refused_and_a_torn_one_not_even_sent(hall: Hall) -> None:
+def test_a_wrong_token_is_refused_and_a_torn_one_not_even_sent(server: ServerHarness) -> None:
     with pytest.raises(ServerRefused, match="unauthorized"):
-        Operator(hall, "another-token", sleep=lambda _: None).campaigns()
+        Operator(server, "another-token", sleep=lambda _: None).campaigns()
     for torn in ("", " spaced", "two\nlines", "naïve"):
         with pytest.raises(cv.InputError, match="token") as refused:
-            Operator(hall, torn)
+            Operator(server, torn)
         assert torn not in str(refused.value) or not torn
 
 
-def test_a_busy_server_is_asked_again_and_a_dead_one_is_told_about(hall: Hall) -> None:
+def test_a_busy_server_is_asked_again_and_a_dead_one_is_told_about(server: ServerHarness) -> None:
     class Shaky:
         def __init__(self, failures: int) -> None:
             self.failures = failures
 
         def send(self, request: HttpRequest) -> HttpReply:
             self.failures -= 1
-            return no_answer() if self.failures >= 0 else hall.send(request)
+            return no_answer() if self.failures >= 0 else server.send(request)
 
     retry_policy = RetryPolicy(attempts=3)
     assert Operator(Shaky(2), TOKEN, retry_policy=retry_policy, sleep=lambda _: None).campaigns().campaigns == ()
@@ -102,17 +102,17 @@ def test_an_answer_that_is_none_is_refused() -> None:
 
     operator = Operator(Odd(), TOKEN, sleep=lambda _: None)
     for ask in (operator.campaigns, lambda: operator.selection_csv(NAME), lambda: operator.record(NAME)):
-        with pytest.raises(CampaignRefused, match="makes no sense"):
+        with pytest.raises(CampaignRefused, match="answer is not valid"):
             ask()
 
 
-def test_a_campaigns_name_cannot_leave_its_place_in_the_path(hall: Hall) -> None:
+def test_a_campaigns_name_cannot_leave_its_place_in_the_path(server: ServerHarness) -> None:
     seen: list[str] = []
 
     class Watching:
         def send(self, request: HttpRequest) -> HttpReply:
             seen.append(request.path)
-            return hall.send(request)
+            return server.send(request)
 
     with pytest.raises(ServerRefused):
         Operator(Watching(), TOKEN, sleep=lambda _: None).view("../preview?x=1")

@@ -14,9 +14,9 @@ from crowdveil.wire import (
     ParticipantStatus,
     Problem,
     Receipt,
+    Report,
     Seat,
     SeatRequest,
-    Upload,
     secret_digest,
 )
 from crowdveil.wire.message import Message
@@ -48,7 +48,7 @@ INFO: Case = {
 def message_cases() -> Iterator[Case]:
     """What is sent, byte by byte, and what is read, accepted or refused."""
     for symbol in (None, 0, 1, 7, 401, 99_999_999):
-        upload = Upload.of(SEAT, symbol)
+        upload = Report.of(SEAT, symbol)
         receipt = Receipt.of(SEAT.campaign, SEAT.participant, upload)
         yield {
             "kind": "upload",
@@ -65,7 +65,7 @@ def message_cases() -> Iterator[Case]:
     yield from _read_cases(Announcement, INFO)
     yield from _read_cases(Announcement, {**INFO, "round": None, "policy_hash": None, "state": "draft"})
     yield from _read_cases(Seat, json.loads(SEAT.to_bytes()))
-    yield from _read_cases(Receipt, json.loads(Receipt.of("winter-air", 3, Upload.of(SEAT, 1)).to_bytes()))
+    yield from _read_cases(Receipt, json.loads(Receipt.of("winter-air", 3, Report.of(SEAT, 1)).to_bytes()))
     for state in ("seated", "selected"):
         status = ParticipantStatus.of("winter-air", 317, state, "Come to the bridge 🌉")
         yield {"kind": "ParticipantStatus", "body": status.to_bytes().decode(), "ok": True}

@@ -21,7 +21,7 @@ from crowdveil.profile import Periods, count_visits, recency
 from crowdveil.profile.place import choose_place
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
-from tests.conformance.policies import KNOWS_NULL, double
+from tests.conformance.policies import double
 
 Case = dict[str, Any]
 
@@ -97,15 +97,12 @@ def _refused(description: Case) -> Case:
 def _policies(generator: np.random.Generator) -> list[Policy]:
     grid = Grid.from_bounds(48.1, 11.5, 48.14, 11.56, cell_km=1.0)
     made = [
-        optimal_policy(grid, None, [3, 7], epsilon_per_km=log(4), beta=0.1, completion=completion)
+        optimal_policy(
+            grid, None, [3, 7], epsilon_per_km=log(4), beta=0.1, completion=completion, null_epsilon=null_epsilon
+        )
+        for null_epsilon in (None, log(16))
         for completion in ("equal", "informative")
     ]
-    if KNOWS_NULL:
-        told: dict[str, Any] = {"null_epsilon": log(16)}
-        made += [
-            optimal_policy(grid, None, [3, 7], epsilon_per_km=log(4), beta=0.1, completion=completion, **told)
-            for completion in ("equal", "informative")
-        ]
     n = len(grid)
     weights = generator.multinomial(1 << 12, np.full(5, 0.2), size=n)
     made.append(Policy(grid, 40.0, (0,), weights, symbols=("hit", "0", "1", "2", "3"), bits=12))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import log
 from typing import Any
 
@@ -12,16 +13,16 @@ import numpy as np
 from crowdveil.area import Grid, Hexagons, Towers
 from crowdveil.certify import certify
 from crowdveil.certify.exponential import exponent_below, power_below
-from crowdveil.client import explain as words
+from crowdveil.client import explain
 from crowdveil.client.events import LedgerEntry
 from crowdveil.client.ledger import check_lifetime
-from crowdveil.client.privacy_limits import PrivacyLimits, check_terms
-from crowdveil.errors import CrowdveilError
+from crowdveil.client.privacy_limits import PrivacyLimits, check_announcement
+from crowdveil.errors import CampaignRefused
 from crowdveil.formatting import exact, in_plain_words, percent_up, rounded_up, rounded_up_below
 from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.wire import Announcement
 from tests.conformance.messages import INFO
-from tests.conformance.policies import KNOWS_NULL, double
+from tests.conformance.policies import double
 
 Case = dict[str, Any]
 
@@ -70,27 +71,38 @@ def terms_cases() -> Iterator[Case]:
         {"null_epsilon": 2.5},
     ):
         yield _terms({"area": city.describe(), **change})
-    for spent, more, cap in (
-        (0.0, log(4), 3 * log(4)),
-        (2 * log(4), log(4), 3 * log(4)),
-        (3 * log(4), 1e-9, 3 * log(4)),
+    for answered, spent, more, limit in (
+        (0, 0.0, log(4), 3 * log(4)),
+        (2, 2 * log(4), log(4), 3 * log(4)),
+        (3, 3 * log(4), 1e-9, 3 * log(4)),
+        (1, 3 * log(4), log(4), 3 * log(4)),
+        (2, 2.5 * log(4), log(4), 3 * log(4)),
+        (0, 1.0, log(4), 2.0),
+        (0, 2.0, log(4), 2.0),
     ):
-        try:
-            check_lifetime(spent, more, cap)
-            said = None
-        except CrowdveilError as error:
-            said = str(error)
-        yield {"kind": "lifetime", "spent": double(spent), "more": double(more), "cap": double(cap), "refused": said}
+        yield {
+            "kind": "lifetime",
+            "answered": answered,
+            "spent": double(spent),
+            "more": double(more),
+            "limit": double(limit),
+            **_refusal(partial(check_lifetime, answered, spent, more, limit)),
+        }
 
 
 def _terms(change: Case) -> Case:
-    info = Announcement.model_validate({**INFO, **change})
+    announcement = Announcement.model_validate({**INFO, **change})
+    refusal = _refusal(lambda: check_announcement(announcement, PrivacyLimits()))
+    return {"kind": "terms", "info": announcement.to_bytes().decode(), **refusal}
+
+
+def _refusal(check: Callable[[], object]) -> Case:
+    """What a check says: the participant's words and the exact figures, or None where it passes."""
     try:
-        check_terms(info, PrivacyLimits())
-        said = None
-    except CrowdveilError as error:
-        said = str(error)
-    return {"kind": "terms", "info": info.to_bytes().decode(), "refused": said}
+        check()
+    except CampaignRefused as error:
+        return {"refused": str(error), "figures": error.figures}
+    return {"refused": None, "figures": None}
 
 
 def word_cases(generator: np.random.Generator) -> Iterator[Case]:
@@ -130,8 +142,15 @@ def word_cases(generator: np.random.Generator) -> Iterator[Case]:
         }
     for epsilon in (log(2), log(4), 0.05, 3.0, 250.0):
         for spent in (0.0, log(4)):
-            said = words.describe_loss(epsilon, spent)
-            yield {"kind": "loss", "epsilon": double(epsilon), "spent": double(spent), "text": said}
+            yield {
+                "kind": "loss",
+                "epsilon": double(epsilon),
+                "spent": double(spent),
+                "text": explain.describe_loss(epsilon, spent),
+                "figures": explain.loss_figures(epsilon, spent),
+                "cost": explain.describe_cost(epsilon, spent, 3 * log(4)),
+            }
+    yield {"kind": "cost", "epsilon": double(1e-3), "text": explain.describe_cost(1e-3, 0.0, 3 * log(4))}
     entries = [
         LedgerEntry(
             "winter-air", epsilon_per_km=log(4), symbol=1, state="acknowledged", at="2026-01-02T03:04:05+00:00"
@@ -140,25 +159,43 @@ def word_cases(generator: np.random.Generator) -> Iterator[Case]:
             "noise", epsilon_per_km=0.5, symbol=0, state="refused", reason="too late", at="2026-02-02T03:04:05+00:00"
         ),
     ]
-    yield {"kind": "ledger", "text": words.describe_ledger(entries, 1.886294, 3 * log(4))}
+    for spent in (1.886294, 3 * log(4)):
+        yield {
+            "kind": "ledger",
+            "spent": double(spent),
+            "text": explain.describe_ledger(entries, spent, 3 * log(4)),
+            "figures": explain.ledger_figures(entries, spent, 3 * log(4)),
+        }
+    for answered, spent in ((0, 0.0), (0, 1.0), (0, 3 * log(4)), (1, log(4)), (1200, 3 * log(4))):
+        text = explain.describe_use(answered, spent, 3 * log(4))
+        yield {"kind": "use", "answered": answered, "spent": double(spent), "text": text}
     yield from _policy_words()
 
 
 def _policy_words() -> Iterator[Case]:
     grid = Grid.from_bounds(48.1, 11.5, 48.15, 11.57, cell_km=1.0)
-    tellings: list[dict[str, Any]] = [{}]
-    if KNOWS_NULL:
-        tellings.append({"null_epsilon": log(16)})
-    for told in tellings:
+    for null_epsilon in (None, log(16)):
         for completion in ("equal", "informative"):
-            policy = optimal_policy(grid, None, [3, 12], epsilon_per_km=log(4), beta=0.1, completion=completion, **told)
+            policy = optimal_policy(
+                grid,
+                None,
+                [3, 12],
+                epsilon_per_km=log(4),
+                beta=0.1,
+                completion=completion,
+                null_epsilon=null_epsilon,
+            )
             found = certify(policy)
             witness = found.witness
             yield {
                 "kind": "policy",
                 "policy": base64.b64encode(policy.to_bytes()).decode(),
-                "replies": [[place, words.describe_reply(policy, place)] for place in (-1, 0, 3, 11, len(grid) - 1)],
-                "null": getattr(words, "describe_null")(told.get("null_epsilon")) if KNOWS_NULL else None,  # noqa: B009
+                "reports": [
+                    [place, explain.describe_report(policy, place), explain.report_figures(policy, place)]
+                    for place in (-1, 0, 3, 11, len(grid) - 1)
+                ],
+                "null": explain.describe_null(null_epsilon),
+                "null_figures": explain.null_figures(null_epsilon),
                 "explained": found.explain(),
                 "worst": None if witness is None else [witness.cell, witness.other, witness.symbol],
             }

@@ -33,8 +33,8 @@ from tests.faults import (
     two_servers,
 )
 from tests.faults.databases import POSTGRESQL, SQLITE, PostgreSQL
-from tests.faults.nursery import Nursery
-from tests.faults.table import Line, Progress, render
+from tests.faults.server_processes import ServerProcesses
+from tests.faults.table import Progress, ResultRow, render
 
 
 @dataclass(frozen=True)
@@ -63,30 +63,30 @@ class Setting:
     on: tuple[str, ...]
     seed: int
     postgresql: PostgreSQL
-    nursery: Nursery
+    processes: ServerProcesses
 
     def size(self, sizes: tuple[int, int], where: str) -> int:
         return sizes[where == POSTGRESQL]
 
 
-def _server_kills(given: Setting) -> Iterator[Line]:
+def _server_kills(given: Setting) -> Iterator[ResultRow]:
     for where in given.on:
         kills, cold = (given.size(one, where) for one in (given.sizes.kills, given.sizes.cold_kills))
-        yield server_kills.run(where, given.postgresql, given.nursery, kills=kills, cold_kills=cold, seed=given.seed)
+        yield server_kills.run(where, given.postgresql, given.processes, kills=kills, cold_kills=cold, seed=given.seed)
 
 
-def _two_servers(given: Setting) -> Iterator[Line]:
+def _two_servers(given: Setting) -> Iterator[ResultRow]:
     if POSTGRESQL in given.on:
-        yield two_servers.run(given.postgresql, given.nursery, kills=given.sizes.two_server_kills, seed=given.seed)
+        yield two_servers.run(given.postgresql, given.processes, kills=given.sizes.two_server_kills, seed=given.seed)
 
 
-def _lossy_network(given: Setting) -> Iterator[Line]:
+def _lossy_network(given: Setting) -> Iterator[ResultRow]:
     for where in given.on:
         devices = given.size(given.sizes.devices, where)
-        yield from lossy_network.run(where, given.postgresql, given.nursery, devices=devices, seed=given.seed)
+        yield from lossy_network.run(where, given.postgresql, given.processes, devices=devices, seed=given.seed)
 
 
-def _device_kills(given: Setting) -> Iterator[Line]:
+def _device_kills(given: Setting) -> Iterator[ResultRow]:
     # In a process of its own: it forks, and this one has threads by now.
     command = [sys.executable, "-m", "tests.faults.device_kills", "--seed", str(given.seed)]
     command += ["--kills", str(given.sizes.device_kills)]
@@ -94,49 +94,54 @@ def _device_kills(given: Setting) -> Iterator[Line]:
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     first, *rest = done.stdout.splitlines() or [""]
     counted = first.split("\t")[1].split()[0] if "\t" in first else "0"
-    line = Line(device_kills.PROMISE, "device", int(counted), "kills", notes=rest[:1])
+    line = ResultRow(device_kills.PROMISE, "device", int(counted), "kills", notes=rest[:1])
     if done.returncode != 0:
         line.failures += rest[1:] or [done.stderr[-1000:]]
     yield line
 
 
-def _synced(given: Setting) -> Iterator[Line]:
+def _synced(given: Setting) -> Iterator[ResultRow]:
     for where in given.on:
-        yield synced.run(where, given.postgresql, given.nursery, reports=given.sizes.synced, seed=given.seed)
+        yield synced.run(where, given.postgresql, given.processes, reports=given.sizes.synced, seed=given.seed)
     if SQLITE in given.on:
         bad = synced.run(
-            SQLITE, given.postgresql, given.nursery, reports=given.sizes.synced, seed=given.seed, variant="unsynced"
+            SQLITE,
+            given.postgresql,
+            given.processes,
+            reports=given.sizes.synced,
+            seed=given.seed,
+            variant="unsynced",
         )
-        checked = Line("10 the same check convicts a server without fsync", SQLITE, bad.trials, bad.unit)
-        checked.expect(len(bad.failures) == bad.trials, f"convicted for {len(bad.failures)} of {bad.trials} reports")
+        checked = ResultRow("10 the same check catches a server without fsync", SQLITE, bad.trials, bad.unit)
+        checked.expect(len(bad.failures) == bad.trials, f"caught for {len(bad.failures)} of {bad.trials} reports")
         yield checked
 
 
-def _fuzz(given: Setting) -> Iterator[Line]:
-    yield fuzz.run(given.on[0], given.postgresql, given.nursery, examples=given.sizes.examples, seed=given.seed)
+def _fuzz(given: Setting) -> Iterator[ResultRow]:
+    yield fuzz.run(given.on[0], given.postgresql, given.processes, examples=given.sizes.examples, seed=given.seed)
 
 
-def _disk_trouble(given: Setting) -> Iterator[Line]:
-    yield from disk_trouble.run(given.postgresql, given.nursery, seed=given.seed, on=given.on)
+def _disk_trouble(given: Setting) -> Iterator[ResultRow]:
+    yield from disk_trouble.run(given.postgresql, given.processes, seed=given.seed, on=given.on)
 
 
-def _restart(given: Setting) -> Iterator[Line]:
+def _restart(given: Setting) -> Iterator[ResultRow]:
     for where in given.on:
         yield from restart.run(
             where,
             given.postgresql,
-            given.nursery,
+            given.processes,
             reports=given.sizes.reports,
             drains=given.sizes.drains,
             seed=given.seed,
         )
 
 
-def _hostile(given: Setting) -> Iterator[Line]:
+def _hostile(given: Setting) -> Iterator[ResultRow]:
     yield hostile.run()
 
 
-PARTS: dict[str, Callable[[Setting], Iterator[Line]]] = {
+PARTS: dict[str, Callable[[Setting], Iterator[ResultRow]]] = {
     "hostile": _hostile,
     "device-kills": _device_kills,
     "synced": _synced,
@@ -149,11 +154,11 @@ PARTS: dict[str, Callable[[Setting], Iterator[Line]]] = {
 }
 
 
-def run(names: list[str], sizes: Sizes, on: tuple[str, ...], seed: int) -> list[Line]:
+def run(names: list[str], sizes: Sizes, on: tuple[str, ...], seed: int) -> list[ResultRow]:
     """Run some parts; one that breaks down is a failure and does not hold up the others."""
-    lines: list[Line] = []
-    with PostgreSQL() as postgresql, Nursery() as nursery:
-        given = Setting(sizes, on, seed, postgresql, nursery)
+    lines: list[ResultRow] = []
+    with PostgreSQL() as postgresql, ServerProcesses() as processes:
+        given = Setting(sizes, on, seed, postgresql, processes)
         for name in names:
             Progress(name)("begins", always=True)
             began = monotonic()
@@ -165,7 +170,9 @@ def run(names: list[str], sizes: Sizes, on: tuple[str, ...], seed: int) -> list[
                     sys.stderr.write(render([line]))
             except Exception as error:
                 traceback.print_exc()
-                lines.append(Line(f"{name} broke down", ", ".join(on), 0, "", [f"{type(error).__name__}: {error}"]))
+                lines.append(
+                    ResultRow(f"{name} broke down", ", ".join(on), 0, "", [f"{type(error).__name__}: {error}"])
+                )
     return lines
 
 

@@ -31,7 +31,7 @@ from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, Led
 from crowdveil.errors import CrowdveilError, ServerUnreachable
 from crowdveil.wire import secret_digest
 from tests.client.fake_server import FakeServer, flat_policy
-from tests.faults.table import SHOWN, Line
+from tests.faults.table import SHOWN, ResultRow
 
 PROMISE = "5 once: at most one value per participant and campaign"
 KILLS_EACH = 4
@@ -81,20 +81,20 @@ class Outcome:
 
 def run(kills: int, seed: int, *, forgetful: bool = False) -> Outcome:
     """Kill devices until there were so many kills; every device joins in the end."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     outcome = Outcome()
     server = FakeServer(flat_policy())
     with tempfile.TemporaryDirectory() as folder:
-        lasts_s = max(_play(server, _ledger(folder, f"warm-{i}"), dice, None, forgetful)[1] for i in range(3))
+        lasts_s = max(_play(server, _ledger(folder, f"warm-{i}"), rng, None, forgetful)[1] for i in range(3))
         while outcome.kills < kills:
             path = _ledger(folder, str(outcome.devices))
             outcome.devices += 1
             for _ in range(KILLS_EACH):
-                died, _ = _play(server, path, dice, dice.uniform(0, 1.1 * lasts_s), forgetful)
+                died, _ = _play(server, path, rng, rng.uniform(0, 1.1 * lasts_s), forgetful)
                 if died:
                     outcome.kills += 1
                     outcome.killed_when[_state(path)] += 1
-            _play(server, path, dice, None, forgetful)
+            _play(server, path, rng, None, forgetful)
             outcome.failures += _faults(server, path, forgetful)
     return outcome
 
@@ -109,7 +109,7 @@ def _state(path: Path) -> str:
 
 
 def _play(
-    server: FakeServer, path: Path, dice: random.Random, kill_after_s: float | None, forgetful: bool
+    server: FakeServer, path: Path, rng: random.Random, kill_after_s: float | None, forgetful: bool
 ) -> tuple[bool, float]:
     """Run one join in a process of its own; say whether it was killed, and how long it took."""
     ours, theirs = socket.socketpair()
@@ -121,7 +121,7 @@ def _play(
     theirs.close()
     deadline = None if kill_after_s is None else began + kill_after_s
     with ours:
-        while _serve_one(ours, server, dice, deadline):
+        while _serve_one(ours, server, rng, deadline):
             pass
         if deadline is not None:
             os.kill(child, signal.SIGKILL)
@@ -131,7 +131,7 @@ def _play(
 
 def _join(path: Path, transport: SocketTransport, forgetful: bool) -> int:
     device = Device(
-        DeviceSettings(retry_policy=RetryPolicy(attempts=50), beat_s=0), path, transport, sleep=lambda _: None
+        DeviceSettings(retry_policy=RetryPolicy(attempts=50), seat_interval_s=0), path, transport, sleep=lambda _: None
     )
     if forgetful:
         device.ledger = ForgetfulLedger(path)
@@ -142,7 +142,7 @@ def _join(path: Path, transport: SocketTransport, forgetful: bool) -> int:
     return 0
 
 
-def _serve_one(line: socket.socket, server: FakeServer, dice: random.Random, deadline: float | None) -> bool:
+def _serve_one(line: socket.socket, server: FakeServer, rng: random.Random, deadline: float | None) -> bool:
     """Answer one request; False at the deadline, or when the device hung up."""
     retry_policy = None if deadline is None else max(0.0, deadline - time.monotonic())
     if not select.select([line], [], [], retry_policy)[0]:
@@ -151,7 +151,7 @@ def _serve_one(line: socket.socket, server: FakeServer, dice: random.Random, dea
         data = _read(line)
         method, path, headers, body = pickle.loads(data)
         reply = server.send(HttpRequest(method, path, headers, body))
-        lost = dice.random() < LOST_REPLIES
+        lost = rng.random() < LOST_REPLIES
         _write(line, b"" if lost else pickle.dumps((reply.status, reply.body)))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return False
@@ -191,12 +191,12 @@ def _exactly(line: socket.socket, size: int) -> bytes:
     return data
 
 
-def line(kills: int, seed: int, *, forgetful: bool = False) -> Line:
+def line(kills: int, seed: int, *, forgetful: bool = False) -> ResultRow:
     """A run as a line of the table."""
     found = run(kills, seed, forgetful=forgetful)
     when = ", ".join(f"{count} when {state}" for state, count in found.killed_when.most_common())
     note = f"{found.devices} devices, killed {when}"
-    return Line(PROMISE, "device", found.kills, "kills", found.failures, [note])
+    return ResultRow(PROMISE, "device", found.kills, "kills", found.failures, [note])
 
 
 def main() -> int:

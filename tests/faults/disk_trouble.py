@@ -21,11 +21,11 @@ from pathlib import Path
 from time import monotonic
 
 from tests.faults.databases import POSTGRESQL, SQLITE, PostgreSQL, scratch
-from tests.faults.judge import acknowledged, integrity, judge, read
-from tests.faults.light import Load, OperatorWire, Wire
-from tests.faults.nursery import Life, Nursery, Server, free_port, running, session
+from tests.faults.light_devices import HttpConnection, Load, OperatorConnection
 from tests.faults.plans import new_operator, plan
-from tests.faults.table import Line, Progress
+from tests.faults.server_processes import Server, ServerOptions, ServerProcesses, free_port, running, session
+from tests.faults.table import Progress, ResultRow
+from tests.faults.verify import acknowledged, integrity, read, verify
 
 PROMISE = "13 {}: 503, no false acknowledgement, recovery by itself"
 CAMPAIGN = "noise"
@@ -43,49 +43,51 @@ class Trouble:
     end: Callable[[Server, Path], None]
 
 
-def run(postgresql: PostgreSQL, nursery: Nursery, *, seed: int, on: Sequence[str] = (SQLITE, POSTGRESQL)) -> list[Line]:
+def run(
+    postgresql: PostgreSQL, processes: ServerProcesses, *, seed: int, on: Sequence[str] = (SQLITE, POSTGRESQL)
+) -> list[ResultRow]:
     """All troubles."""
     down = Trouble("database down", lambda *_: postgresql.stop(), lambda *_: postgresql.start())
     troubles = [(LIMIT, SQLITE), (FULL, SQLITE), (READ_ONLY, SQLITE), (down, POSTGRESQL)]
-    return [one(trouble, where, nursery, postgresql, seed) for trouble, where in troubles if where in on]
+    return [one(trouble, where, processes, postgresql, seed) for trouble, where in troubles if where in on]
 
 
-def one(trouble: Trouble, where: str, nursery: Nursery, postgresql: PostgreSQL, seed: int) -> Line:
+def one(trouble: Trouble, where: str, processes: ServerProcesses, postgresql: PostgreSQL, seed: int) -> ResultRow:
     """One trouble, if it can be made here."""
-    line, began = Line(PROMISE.format(trouble.name), where, 0, "refusals"), monotonic()
+    row, began = ResultRow(PROMISE.format(trouble.name), where, 0, "refusals"), monotonic()
     with ExitStack() as stack:
         database, folder = stack.enter_context(scratch(where, postgresql))
         if trouble is FULL and os.geteuid() != 0:
-            line.notes.append("left out: only root may mount a small file system")
-            return line
+            row.notes.append("left out: only root may mount a small file system")
+            return row
         if trouble is READ_ONLY and not _may_freeze(folder):
-            line.notes.append("left out: chattr +i is not possible here")
-            return line
+            row.notes.append("left out: chattr +i is not possible here")
+            return row
         if trouble is FULL:
             folder = stack.enter_context(_small_disk())
             database = f"sqlite:///{folder / 'store.sqlite'}"
-        _one(line, trouble, nursery, database, folder, seed)
-    line.seconds = monotonic() - began
-    return line
+        _one(row, trouble, processes, database, folder, seed)
+    row.seconds = monotonic() - began
+    return row
 
 
-def _one(line: Line, trouble: Trouble, nursery: Nursery, database: str, folder: Path, seed: int) -> None:
+def _one(row: ResultRow, trouble: Trouble, processes: ServerProcesses, database: str, folder: Path, seed: int) -> None:
     token = new_operator(database)
     with tempfile.TemporaryDirectory() as logs:
-        life = Life(database, free_port(), f"{logs}/log")
-        with running(nursery, life) as server:
-            load = Load([life.port], [CAMPAIGN], random.Random(seed))
-            asyncio.run(_play(line, trouble, server, folder, token, load))
+        options = ServerOptions(database, free_port(), f"{logs}/log")
+        with running(processes, options) as server:
+            load = Load([options.port], [CAMPAIGN], random.Random(seed))
+            asyncio.run(_play(row, trouble, server, folder, token, load))
             server.terminate()
-            line.expect(server.wait() == 0, f"the server ended with code {server.code}")
-        line.failures += load.faults + integrity(database)
-        line.failures += judge(acknowledged(load.devices, CAMPAIGN), read(database, CAMPAIGN))
-        line.notes.append(f"{load.acknowledged:,} reports acknowledged; {dict(load.answers)}")
+            row.expect(server.wait() == 0, f"the server ended with code {server.code}")
+        row.failures += load.faults + integrity(database)
+        row.failures += verify(acknowledged(load.devices, CAMPAIGN), read(database, CAMPAIGN))
+        row.notes.append(f"{load.acknowledged:,} reports acknowledged; {dict(load.answers)}")
 
 
-async def _play(line: Line, trouble: Trouble, server: Server, folder: Path, token: str, load: Load) -> None:
+async def _play(row: ResultRow, trouble: Trouble, server: Server, folder: Path, token: str, load: Load) -> None:
     say = Progress(f"disk-trouble, {trouble.name}")
-    operator, health = OperatorWire(lambda: server.port, token), Wire(lambda: server.port)
+    operator, health = OperatorConnection(lambda: server.port, token), HttpConnection(lambda: server.port)
     await operator.open(CAMPAIGN, plan(10**6, 10, 10**5).to_bytes())
 
     def sick() -> int:
@@ -101,14 +103,14 @@ async def _play(line: Line, trouble: Trouble, server: Server, folder: Path, toke
         await asyncio.sleep(SICK_S / 2)
         meanwhile, stored = load.acknowledged, sick()
         answer = await health.ask("GET", "/healthz")
-        line.expect(
+        row.expect(
             answer is not None and answer.status == 503,
             f"/healthz says {answer.status if answer else 'nothing'} while nothing can be stored",
         )
         await asyncio.sleep(SICK_S / 2)
-        line.trials = sick()
-        line.expect(sick() > stored, "no more 503 although the trouble goes on")
-        line.notes.append(f"{load.acknowledged - meanwhile} acknowledged in the last {SICK_S / 2} s of the trouble")
+        row.trials = sick()
+        row.expect(sick() > stored, "no more 503 although the trouble goes on")
+        row.notes.append(f"{load.acknowledged - meanwhile} acknowledged in the last {SICK_S / 2} s of the trouble")
     finally:
         await asyncio.to_thread(trouble.end, server, folder)
         say("ends", always=True)
@@ -116,12 +118,12 @@ async def _play(line: Line, trouble: Trouble, server: Server, folder: Path, toke
     began = asyncio.get_running_loop().time()
     await _until(lambda: load.acknowledged >= after + 100, "recovery", WELL_S)
     server.check()
-    line.notes.append(f"100 more reports {asyncio.get_running_loop().time() - began:.1f} s after the trouble's end")
+    row.notes.append(f"100 more reports {asyncio.get_running_loop().time() - began:.1f} s after the trouble's end")
     load.stopping = True
     await coming
     await operator.close(CAMPAIGN)
-    operator.hang_up()
-    health.hang_up()
+    operator.disconnect()
+    health.disconnect()
 
 
 async def _until(holds: Callable[[], bool], what: str, within_s: float) -> None:

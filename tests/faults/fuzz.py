@@ -19,10 +19,10 @@ from pathlib import Path
 
 from crowdveil.wire import CampaignPlan
 from tests.faults.databases import PostgreSQL, scratch
-from tests.faults.light import Load, OperatorWire
-from tests.faults.nursery import HOST, Life, Nursery, free_port, running
+from tests.faults.light_devices import Load, OperatorConnection
 from tests.faults.plans import new_operator, plan
-from tests.faults.table import Line
+from tests.faults.server_processes import HOST, ServerOptions, ServerProcesses, free_port, running
+from tests.faults.table import ResultRow
 from tests.town import square_town
 
 PROMISE = "15 fuzzed API: no 5xx, no undocumented answer"
@@ -43,21 +43,29 @@ MAX_TEXT = 1500
 CASES = re.compile(r"(\d+) generated")
 
 
-def run(where: str, postgresql: PostgreSQL, nursery: Nursery, *, examples: int, seed: int, variant: str = "") -> Line:
+def run(
+    where: str,
+    postgresql: PostgreSQL,
+    processes: ServerProcesses,
+    *,
+    examples: int,
+    seed: int,
+    variant: str = "",
+) -> ResultRow:
     """Fuzz each operation with so many examples."""
-    line = Line(PROMISE, where, 0, "requests")
+    row = ResultRow(PROMISE, where, 0, "requests")
     with scratch(where, postgresql) as (database, folder):
         token = new_operator(database)
-        life = Life(database, free_port(), str(folder / "log"), settings=SETTINGS, variant=variant)
-        with running(nursery, life) as server:
-            secret = asyncio.run(_prepare(life, token))
-            _fuzz(line, life, token, secret, folder, examples, seed)
+        options = ServerOptions(database, free_port(), str(folder / "log"), settings=SETTINGS, variant=variant)
+        with running(processes, options) as server:
+            secret = asyncio.run(_prepare(options, token))
+            _fuzz(row, options, token, secret, folder, examples, seed)
             server.terminate()
-            line.expect(server.wait() == 0, f"the server ended with code {server.code}")
-        for text in Path(life.log).read_text().splitlines():
+            row.expect(server.wait() == 0, f"the server ended with code {server.code}")
+        for text in Path(options.log).read_text().splitlines():
             broke_down = '"event": "internal"' in text or '"event": "child-ended"' in text or "Traceback" in text
-            line.expect(not broke_down, f"logged: {text[:MAX_TEXT]}")
-    return line
+            row.expect(not broke_down, f"logged: {text[:MAX_TEXT]}")
+    return row
 
 
 def small_plan() -> CampaignPlan:
@@ -65,22 +73,24 @@ def small_plan() -> CampaignPlan:
     return plan(1000, 2, 500, square_town(4), targets=(5, 10))
 
 
-async def _prepare(life: Life, token: str) -> str:
+async def _prepare(options: ServerOptions, token: str) -> str:
     """Campaigns in every state; gives the secret of somebody with a seat in the open one."""
-    operator = OperatorWire(lambda: life.port, token)
+    operator = OperatorConnection(lambda: options.port, token)
     new = small_plan()
     for campaign in (OPEN, PAUSED, FINISHED):
         await operator.open(campaign, new.to_bytes())
     await operator("PUT", f"/campaigns/{DRAFT}", new.to_bytes())
-    load = Load([life.port], (OPEN, FINISHED), random.Random(1))
+    load = Load([options.port], (OPEN, FINISHED), random.Random(1))
     await load.run(4, 40)
     await operator.close(FINISHED)
     await operator("PUT", f"/campaigns/{PAUSED}/state", b'{"protocol": 1, "state": "paused"}')
-    operator.hang_up()
+    operator.disconnect()
     return next(one.secret for one in load.devices if one.campaign == OPEN)
 
 
-def _fuzz(line: Line, life: Life, token: str, secret: str, folder: Path, examples: int, seed: int) -> None:
+def _fuzz(
+    row: ResultRow, options: ServerOptions, token: str, secret: str, folder: Path, examples: int, seed: int
+) -> None:
     report = folder / "report.ndjson"
     environment = {
         **os.environ,
@@ -94,7 +104,7 @@ def _fuzz(line: Line, life: Life, token: str, secret: str, folder: Path, example
     configured.write_text(CONFIGURED)
     command = [str(Path(sys.executable).with_name("schemathesis")), "--no-color"]
     command += ["--config-file", str(configured), "run"]
-    command += [f"http://{HOST}:{life.port}/openapi.json", "-H", f"Authorization: Bearer {token}"]
+    command += [f"http://{HOST}:{options.port}/openapi.json", "-H", f"Authorization: Bearer {token}"]
     command += ["--checks", CHECKS, "--phases", PHASES, "--max-examples", str(examples), "--seed", str(seed)]
     command += ["--workers", "1", "--no-shrink", "--warnings", "off", "--continue-on-failure"]
     command += [
@@ -110,9 +120,9 @@ def _fuzz(line: Line, life: Life, token: str, secret: str, folder: Path, example
     done = subprocess.run(command, capture_output=True, text=True, env=environment, stdin=subprocess.DEVNULL)
     (folder / "out").write_text(done.stdout + done.stderr)
     found = CASES.findall(done.stdout)
-    line.trials = int(found[-1]) if found else 0
-    if done.returncode != 0 or not line.trials:
+    row.trials = int(found[-1]) if found else 0
+    if done.returncode != 0 or not row.trials:
         blocks = re.split(r"\n(?=_{5,} )", done.stdout)
-        line.failures += [block.strip()[:MAX_TEXT] for block in blocks[1:]] or [
+        row.failures += [block.strip()[:MAX_TEXT] for block in blocks[1:]] or [
             done.stdout[-3000:] + done.stderr[-2000:]
         ]

@@ -24,16 +24,16 @@ EXTREMES: dict[str, tuple[object, ...]] = {
     "prior": ([0.0] * 16, [5e-324] * 16, [1.0] + [0.0] * 15),
 }
 """Valid as far as the schema goes, and seldom made up."""
-dice = random.Random(7)
+rng = random.Random(7)
 
 
 @schemathesis.hook
 def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) -> dict[str, Any] | None:
     """A campaign that is there, and a round that may be."""
-    if path_parameters is not None and "campaign" in path_parameters and dice.random() < 0.5:
-        path_parameters["campaign"] = dice.choice(CAMPAIGNS)
-        if "number" in path_parameters and dice.random() < 0.5:
-            path_parameters["number"] = dice.choice((0, 1))
+    if path_parameters is not None and "campaign" in path_parameters and rng.random() < 0.5:
+        path_parameters["campaign"] = rng.choice(CAMPAIGNS)
+        if "number" in path_parameters and rng.random() < 0.5:
+            path_parameters["number"] = rng.choice((0, 1))
     return path_parameters
 
 
@@ -41,12 +41,12 @@ def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) ->
 def map_body(context: Any, body: Any) -> Any:
     """A plan that holds, with at most one field as it was made up; seldom for previews, which take a second each."""
     often = 0.1 if context.operation.path.endswith("/preview") else 0.5
-    if isinstance(body, dict) and "area" in body and dice.random() < often:
+    if isinstance(body, dict) and "area" in body and rng.random() < often:
         changed = dict(PLAN)
-        name = dice.choice(sorted(body))
-        if name in EXTREMES and dice.random() < 0.5:
-            changed[name] = dice.choice(EXTREMES[name])
-        elif dice.random() < 0.7:
+        name = rng.choice(sorted(body))
+        if name in EXTREMES and rng.random() < 0.5:
+            changed[name] = rng.choice(EXTREMES[name])
+        elif rng.random() < 0.7:
             changed[name] = body[name]
         return changed
     return body

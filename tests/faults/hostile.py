@@ -9,24 +9,24 @@ from pathlib import Path
 from crowdveil.errors import CampaignRefused, NotPrivateError
 from tests.client.fake_server import FakeServer, new_device, small_policy
 from tests.client.test_hostile_campaigns import HOSTILE
-from tests.faults.table import Line
+from tests.faults.table import ResultRow
 
 PROMISE = "2 the device decides: no hostile campaign is accepted"
 
 
-def run() -> Line:
+def run() -> ResultRow:
     """Offer each of them to a new device; and one without fault, which must be accepted."""
-    line = Line(PROMISE, "device", len(HOSTILE), "campaigns")
+    row = ResultRow(PROMISE, "device", len(HOSTILE), "campaigns")
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (attack, _)) in enumerate(HOSTILE.items()):
             server = FakeServer(small_policy())
             server.info["campaign"] = "noise"
             attack(server)
-            line.expect(_refused(server, Path(folder) / str(number)), f"accepted: {name}")
+            row.expect(_refused(server, Path(folder) / str(number)), f"accepted: {name}")
         honest = FakeServer(small_policy())
         honest.info["campaign"] = "noise"
-        line.expect(not _refused(honest, Path(folder) / "honest"), "the campaign without fault was refused too")
-    return line
+        row.expect(not _refused(honest, Path(folder) / "honest"), "the campaign without fault was refused too")
+    return row
 
 
 def _refused(server: FakeServer, ledger: Path) -> bool:

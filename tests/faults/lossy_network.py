@@ -26,14 +26,14 @@ from sqlalchemy import create_engine, inspect, text
 from crowdveil.client import Ledger, LedgerEntry
 from crowdveil.wire import secret_digest
 from tests.faults.databases import POSTGRESQL, SQLITE, PostgreSQL, scratch
-from tests.faults.judge import Report, integrity, judge, read
-from tests.faults.light import OperatorWire
-from tests.faults.nursery import HOST, Life, Nursery, free_port, running
+from tests.faults.light_devices import OperatorConnection
 from tests.faults.plans import new_operator, plan
 from tests.faults.proxy import BadNetwork
 from tests.faults.real_devices import CAMPAIGN, Person, person, town
-from tests.faults.table import Line, Progress
+from tests.faults.server_processes import HOST, ServerOptions, ServerProcesses, free_port, running
+from tests.faults.table import Progress, ResultRow
 from tests.faults.traces_left import Wanted, search
+from tests.faults.verify import AcknowledgedReport, integrity, read, verify
 
 ONCE = "11 a network that drops 30 % and stalls 5 s: one report per participant"
 NOTHING_ELSE = "8 nothing else: no place, address or secret in log and database"
@@ -61,10 +61,10 @@ COLUMNS = {
 
 
 def run(
-    where: str, postgresql: PostgreSQL, nursery: Nursery, *, devices: int, seed: int, variant: str = ""
-) -> list[Line]:
+    where: str, postgresql: PostgreSQL, processes: ServerProcesses, *, devices: int, seed: int, variant: str = ""
+) -> list[ResultRow]:
     """Play so many devices over a bad network, then look, and then search."""
-    once, nothing = Line(ONCE, where, devices, "devices"), Line(NOTHING_ELSE, where, devices, "places")
+    once, nothing = ResultRow(ONCE, where, devices, "devices"), ResultRow(NOTHING_ELSE, where, devices, "places")
     since = time()
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
     with (
@@ -72,24 +72,24 @@ def run(
         tempfile.TemporaryDirectory(prefix="crowdveil-ledgers-", dir=memory) as ledgers,
     ):
         token = new_operator(database)
-        life = Life(database, free_port(), str(folder / "log"), variant=variant)
-        with running(nursery, life) as server:
-            asyncio.run(_play(once, life, token, Path(ledgers), devices, seed))
+        options = ServerOptions(database, free_port(), str(folder / "log"), variant=variant)
+        with running(processes, options) as server:
+            asyncio.run(_play(once, options, token, Path(ledgers), devices, seed))
             server.terminate()
             once.expect(server.wait() == 0, f"the server ended with code {server.code}")
         entries = {number: Ledger(Path(ledgers) / str(number)).entry(CAMPAIGN) for number in range(devices)}
-        _judge(once, database, entries)
+        _verify(once, database, entries)
         people = [person(number, seed) for number in range(devices)]
-        _search(nothing, life, folder, postgresql, people, [one for one in entries.values() if one], token, since)
+        _search(nothing, options, folder, postgresql, people, [one for one in entries.values() if one], token, since)
     return [once, nothing]
 
 
-async def _play(line: Line, life: Life, token: str, ledgers: Path, devices: int, seed: int) -> None:
-    operator = OperatorWire(lambda: life.port, token)
+async def _play(row: ResultRow, options: ServerOptions, token: str, ledgers: Path, devices: int, seed: int) -> None:
+    operator = OperatorConnection(lambda: options.port, token)
     new = plan(devices, ROUNDS, devices // ROUNDS, town(), targets=(10, 45))
     await operator.open(CAMPAIGN, new.to_bytes())
-    network = BadNetwork(life.port, random.Random(seed))
-    say, through = Progress(f"lossy-network on {line.where}"), Counter[str]()
+    network = BadNetwork(options.port, random.Random(seed))
+    say, through = Progress(f"lossy-network on {row.where}"), Counter[str]()
 
     async def players(first: int, last: int) -> None:
         given = {"port": network.port, "first": first, "last": last, "ledgers": str(ledgers), "seed": seed}
@@ -106,34 +106,34 @@ async def _play(line: Line, life: Life, token: str, ledgers: Path, devices: int,
             process.kill()
             raise
         finally:
-            line.expect(await process.wait() == 0, "a process of devices failed")
+            row.expect(await process.wait() == 0, "a process of devices failed")
 
     async with await network.start():
         processes = 1 if devices <= FEW else PROCESSES
         bounds = [devices * part // processes for part in range(processes + 1)]
         await asyncio.gather(*(players(first, last) for first, last in pairwise(bounds)))
     await operator.finished(CAMPAIGN)
-    operator.hang_up()
-    line.notes.append(f"{dict(network.done)}; devices: {dict(through)}")
+    operator.disconnect()
+    row.notes.append(f"{dict(network.done)}; devices: {dict(through)}")
 
 
-def _judge(line: Line, database: str, entries: dict[int, LedgerEntry | None]) -> None:
+def _verify(row: ResultRow, database: str, entries: dict[int, LedgerEntry | None]) -> None:
     told = {}
     for number, entry in entries.items():
         if entry is None or entry.state != "acknowledged" or entry.symbol is None:
-            line.failures.append(f"device {number}: {entry!r}")
+            row.failures.append(f"device {number}: {entry!r}")
             continue
-        report = Report(entry.participant, entry.round, entry.symbol, entry.receipt_digest)
+        report = AcknowledgedReport(entry.participant, entry.round, entry.symbol, entry.receipt_digest)
         told[secret_digest(entry.secret)] = report
-    line.failures += judge(told, read(database, CAMPAIGN)) + integrity(database)
+    row.failures += verify(told, read(database, CAMPAIGN)) + integrity(database)
 
 
 # --- the search -----------------------------------------------------------------------------------------------
 
 
 def _search(
-    line: Line,
-    life: Life,
+    row: ResultRow,
+    options: ServerOptions,
     folder: Path,
     postgresql: PostgreSQL,
     people: list[Person],
@@ -146,15 +146,15 @@ def _search(
         secrets={entry.secret.encode() for entry in entries} | {token.encode()},
         digests={digest.encode() for entry in entries for digest in _digests_of(entry)},
         addresses=[re.compile(rb"127\.[0-9]+\.[0-9]+\.[0-9]+"), re.compile(rb"198\.1[89]\.[0-9]+\.[0-9]+")],
-        allowed=[f'"http://{HOST}:{life.port}"'.encode()],
+        allowed=[f'"http://{HOST}:{options.port}"'.encode()],
     )
-    columns = _columns(life.database)
-    line.expect(columns == COLUMNS, f"the tables hold other columns than documented: {columns}")
+    columns = _columns(options.database)
+    row.expect(columns == COLUMNS, f"the tables hold other columns than documented: {columns}")
     files = 0
-    for name, data in _kept(line.where, life.database, folder, postgresql, since):
+    for name, data in _kept(row.where, options.database, folder, postgresql, since):
         files += 1
-        line.failures += search(name, data, wanted)
-    line.notes.append(
+        row.failures += search(name, data, wanted)
+    row.notes.append(
         f"{files} files and tables searched for {len(wanted.numbers):,} numbers of places, "
         f"{len(wanted.secrets):,} secrets and any client's address"
     )

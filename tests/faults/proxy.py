@@ -15,7 +15,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from tests.faults.nursery import HOST
+from tests.faults.server_processes import HOST
 
 DROPPED = 0.3
 STALLED = 0.002
@@ -34,7 +34,7 @@ class BadNetwork:
     """The proxy and what it did."""
 
     server_port: int
-    dice: random.Random
+    rng: random.Random
     dropped: float = DROPPED
     stalled: float = STALLED
     stall_s: float = STALL_S
@@ -54,10 +54,10 @@ class BadNetwork:
         try:
             while True:
                 request = await _message(reader)
-                if self.dice.random() < self.stalled:
+                if self.rng.random() < self.stalled:
                     self.done["stalled"] += 1
                     await asyncio.sleep(self.stall_s)
-                fate = self.dice.random()
+                fate = self.rng.random()
                 if fate < self.dropped / 2:
                     self.done["lost before the server"] += 1
                     return
@@ -71,7 +71,7 @@ class BadNetwork:
                 answer = await _message(upstream[0])
                 if fate < self.dropped:
                     self.done["lost after the server"] += 1
-                    if self.dice.random() < 0.5:
+                    if self.rng.random() < 0.5:
                         writer.write(answer[: len(answer) // 2])
                     return
                 self.done["delivered"] += 1

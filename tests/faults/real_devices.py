@@ -29,12 +29,14 @@ from crowdveil.client.fleet import Certified
 from crowdveil.client.transport import check_url
 from crowdveil.errors import CampaignRefused, ServerUnreachable
 from crowdveil.traces import Visits
-from tests.faults.nursery import HOST
+from tests.faults.server_processes import HOST
 
 CAMPAIGN = "noise"
 TIMEOUT_S = 3.0
 """Shorter than the network stalls, so that some requests arrive after they were sent again."""
-SETTINGS = DeviceSettings(retry_policy=RetryPolicy(attempts=8, first_wait_s=0.02, longest_wait_s=1.0), beat_s=0)
+SETTINGS = DeviceSettings(
+    retry_policy=RetryPolicy(attempts=8, first_wait_s=0.02, longest_wait_s=1.0), seat_interval_s=0
+)
 AGAIN_S = 0.2
 SOUTH, WEST, SIDE_KM = 48.1, 11.5, 8
 
@@ -55,15 +57,15 @@ class Person:
 
 def person(number: int, seed: int) -> Person:
     """The same one for the same number and seed."""
-    dice = random.Random(f"{seed} {number}")
+    rng = random.Random(f"{seed} {number}")
     address = f"127.77.{number // 250}.{number % 250 + 2}"
     cells = len(town_cells())
     if number % 10 == 0:
-        latitude, longitude = (base + dice.uniform(0.005, 0.06) for base in (SOUTH, WEST))
+        latitude, longitude = (base + rng.uniform(0.005, 0.06) for base in (SOUTH, WEST))
         return Person(number, _visits(latitude, longitude), address)
     if number % 10 == 1:  # nowhere often: reports NULL
-        return Person(number, {cell: dice.uniform(0.02, 0.03) for cell in dice.sample(range(cells), 20)}, address)
-    return Person(number, {dice.randrange(cells): dice.uniform(0.6, 0.9)}, address)
+        return Person(number, {cell: rng.uniform(0.02, 0.03) for cell in rng.sample(range(cells), 20)}, address)
+    return Person(number, {rng.randrange(cells): rng.uniform(0.6, 0.9)}, address)
 
 
 def town_cells() -> Sequence[int]:

@@ -14,11 +14,11 @@ from sqlalchemy import create_engine, text
 from crowdveil.store import create_campaign, open_round, open_store, set_state
 from tests.client.fake_server import small_policy
 from tests.faults.databases import POSTGRESQL, SQLITE, PostgreSQL, scratch
-from tests.faults.judge import acknowledged, judge, read
-from tests.faults.light import LightDevice, Load, OperatorWire
-from tests.faults.nursery import Life, Nursery, cold, free_port, wait_until_it_answers
+from tests.faults.light_devices import LightDevice, Load, OperatorConnection
 from tests.faults.plans import new_operator, plan
-from tests.faults.table import Line, Progress
+from tests.faults.server_processes import ServerOptions, ServerProcesses, cold, free_port, wait_until_it_answers
+from tests.faults.table import Progress, ResultRow
+from tests.faults.verify import acknowledged, read, verify
 
 RESTART = "14 restart with many reports in the database, in seconds"
 DRAIN = "14 SIGTERM under load drains: what was sent before is answered, what was answered is stored"
@@ -44,17 +44,19 @@ FILL = {
 }
 
 
-def run(where: str, postgresql: PostgreSQL, nursery: Nursery, *, reports: int, drains: int, seed: int) -> list[Line]:
+def run(
+    where: str, postgresql: PostgreSQL, processes: ServerProcesses, *, reports: int, drains: int, seed: int
+) -> list[ResultRow]:
     """Start on a large database, then stop a busy server several times."""
     began = monotonic()
-    again, drain = Line(RESTART, where, reports, "reports"), Line(DRAIN, where, drains, "stops")
+    again, drain = ResultRow(RESTART, where, reports, "reports"), ResultRow(DRAIN, where, drains, "stops")
     with scratch(where, postgresql) as (database, folder):
         new_operator(database)
         _fill(where, database, reports)
         Progress(f"restart on {where}")(f"{reports:,} reports are there", always=True)
-        life = Life(database, free_port(), str(folder / "log"))
+        options = ServerOptions(database, free_port(), str(folder / "log"))
         for how in ("crowdveil serve", "after kill -9"):
-            server = cold(life)
+            server = cold(options)
             try:
                 took_s = wait_until_it_answers(server, 120)
                 again.notes.append(f"{how}: answers after {took_s:.1f} s")
@@ -65,7 +67,7 @@ def run(where: str, postgresql: PostgreSQL, nursery: Nursery, *, reports: int, d
                 again.expect(not server.left_behind(), "processes outlive their server")
     again.seconds, began = monotonic() - began, monotonic()
     with scratch(where, postgresql) as (database, folder):
-        asyncio.run(_drains(drain, Life(database, free_port(), str(folder / "log")), nursery, drains, seed))
+        asyncio.run(_drains(drain, ServerOptions(database, free_port(), str(folder / "log")), processes, drains, seed))
     drain.seconds = monotonic() - began
     return [again, drain]
 
@@ -86,48 +88,48 @@ def _fill(where: str, database: str, reports: int) -> None:
 # --- SIGTERM --------------------------------------------------------------------------------------------------
 
 
-async def _drains(line: Line, life: Life, nursery: Nursery, drains: int, seed: int) -> None:
-    operator = OperatorWire(lambda: life.port, new_operator(life.database))
-    dice, say = random.Random(seed), Progress(f"SIGTERM on {line.where}")
-    server = nursery.start(life)
+async def _drains(row: ResultRow, options: ServerOptions, processes: ServerProcesses, drains: int, seed: int) -> None:
+    operator = OperatorConnection(lambda: options.port, new_operator(options.database))
+    rng, say = random.Random(seed), Progress(f"SIGTERM on {row.where}")
+    server = processes.start(options)
     late, begun, slowest_s = 0, 0, 0.0
     devices: list[LightDevice] = []
     try:
         await asyncio.to_thread(wait_until_it_answers, server)
         await operator.open(CAMPAIGN, plan(10**6, 10, 10**5).to_bytes())
         for number in range(drains):
-            load = Load([life.port], [CAMPAIGN], random.Random(f"{seed} {number}"))
+            load = Load([options.port], [CAMPAIGN], random.Random(f"{seed} {number}"))
             coming = asyncio.create_task(load.run(WORKERS))
             while not load.acknowledged:
                 await asyncio.sleep(0.02)
-            await asyncio.sleep(dice.uniform(0.2, 1.0))
+            await asyncio.sleep(rng.uniform(0.2, 1.0))
             signalled = monotonic()
             begun += sum(not one.answered for one in load.sent[-WORKERS:])
             server.terminate()
             code = await asyncio.to_thread(server.wait)
             slowest_s = max(slowest_s, monotonic() - signalled)
-            line.expect(code == 0, f"the server ended with code {code}")
-            line.expect(not server.left_behind(), "processes outlive their server")
+            row.expect(code == 0, f"the server ended with code {code}")
+            row.expect(not server.left_behind(), "processes outlive their server")
             unanswered = [one for one in load.sent if not one.answered and one.at < signalled]
-            line.failures += [
+            row.failures += [
                 f"{one.what}, sent {signalled - one.at:.3f} s before SIGTERM, got no answer"
                 for one in unanswered
                 if one.at < signalled - EARLY_S
             ]
             late += sum(one.at >= signalled - EARLY_S for one in unanswered)
-            server = nursery.start(life)
+            server = processes.start(options)
             await asyncio.to_thread(wait_until_it_answers, server)
             load.stopping = True
             await coming
-            line.failures += load.faults
+            row.failures += load.faults
             devices += load.devices
             say(f"{number + 1} stops, {len(devices):,} reports acknowledged")
         await operator.close(CAMPAIGN)
     finally:
-        operator.hang_up()
+        operator.disconnect()
         server.kill()
-    line.failures += judge(acknowledged(devices, CAMPAIGN), read(life.database, CAMPAIGN))
-    line.notes.append(
+    row.failures += verify(acknowledged(devices, CAMPAIGN), read(options.database, CAMPAIGN))
+    row.notes.append(
         f"{len(devices):,} reports; slowest stop {slowest_s:.1f} s; {begun} requests were under way at the signals, "
         f"{late} of the last {EARLY_S:g} s before them found the door closed and were sent again"
     )

@@ -3,9 +3,9 @@
     python -m tests.faults --only server-kills --kills 20
 
 Devices come over HTTP, many at once, in several campaigns whose rounds fill, close and open meanwhile. Each server
-process lives for a moment drawn uniformly from 0.05 to 1.5 s after it first answered. A few of the kills are of the
+process runs for a moment drawn uniformly from 0.05 to 1.5 s after it first answered. A few of the kills are of the
 very command that people start, `crowdveil serve`; the others of processes that were forked to save its loading time.
-`judge` compares at the end. `acknowledges-first` is a server that it must convict.
+`verify` compares at the end. `acknowledges-first` is a server that it must catch.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import random
 from collections.abc import Sequence
 
 from tests.faults.databases import PostgreSQL, scratch
-from tests.faults.judge import acknowledged, integrity, judge, read
-from tests.faults.light import Load, OperatorWire, answers
-from tests.faults.nursery import Life, Nursery, Server, cold, free_port
+from tests.faults.light_devices import Load, OperatorConnection, answers
 from tests.faults.plans import new_operator, plan
-from tests.faults.table import Line, Progress
+from tests.faults.server_processes import Server, ServerOptions, ServerProcesses, cold, free_port
+from tests.faults.table import Progress, ResultRow
+from tests.faults.verify import acknowledged, integrity, read, verify
 
 PROMISE = "10 kill -9 of the server: no acknowledged report lost, none counted twice"
 CAMPAIGNS = tuple(f"noise-{letter}" for letter in "abcdefgh")
@@ -32,52 +32,65 @@ UP_S = 60.0
 def run(
     where: str,
     postgresql: PostgreSQL,
-    nursery: Nursery,
+    processes: ServerProcesses,
     *,
     kills: int,
     cold_kills: int,
     seed: int,
     variant: str = "",
     campaigns: Sequence[str] = CAMPAIGNS,
-) -> Line:
+) -> ResultRow:
     """Kill a server so many times, then look."""
-    line = Line(PROMISE, where, kills + cold_kills, "kills")
+    row = ResultRow(PROMISE, where, kills + cold_kills, "kills")
     with scratch(where, postgresql) as (database, folder):
-        told = Kills(line, Life(database, free_port(), str(folder / "log"), variant=variant), nursery, campaigns, seed)
+        told = Kills(
+            row,
+            ServerOptions(database, free_port(), str(folder / "log"), variant=variant),
+            processes,
+            campaigns,
+            seed,
+        )
         asyncio.run(told.play(kills, cold_kills))
-    return line
+    return row
 
 
 class Kills:
     """One run on one database."""
 
-    def __init__(self, line: Line, life: Life, nursery: Nursery, campaigns: Sequence[str], seed: int) -> None:
-        self._line = line
-        self._life = life
-        self._nursery = nursery
+    def __init__(
+        self,
+        row: ResultRow,
+        options: ServerOptions,
+        processes: ServerProcesses,
+        campaigns: Sequence[str],
+        seed: int,
+    ) -> None:
+        self._line = row
+        self._life = options
+        self._nursery = processes
         self._campaigns = campaigns
         self._dice = random.Random(seed)
         self._busy_kills = 0
         self._slowest_start_s = 0.0
-        self._say = Progress(f"server-kills on {line.where}")
+        self._say = Progress(f"server-kills on {row.where}")
 
     async def play(self, kills: int, cold_kills: int) -> None:
         """The whole run."""
-        operator = OperatorWire(lambda: self._life.port, new_operator(self._life.database))
+        operator = OperatorConnection(lambda: self._life.port, new_operator(self._life.database))
         load = Load([self._life.port], self._campaigns, self._dice)
         server = await self._start(warm=True)
         try:
             for campaign in self._campaigns:
                 await operator.open(campaign, plan(10**6, 10**6 // ROUND, ROUND).to_bytes())
             coming = asyncio.create_task(load.run(WORKERS))
-            # All campaigns at once: a conductor killed while it makes a policy leaves its claim for 15 s.
+            # All campaigns at once: a scheduler killed while it makes a policy leaves its claim for 15 s.
             while len(load.policies) < len(self._campaigns):
                 await asyncio.sleep(0.05)
             for number in range(kills + cold_kills):
                 await asyncio.sleep(self._dice.uniform(*LIFE_S))
                 self._busy_kills += load.in_flight > 0
                 server.kill()
-                self._check_conductor(server)
+                self._check_scheduler(server)
                 server = await self._start(warm=number < kills)
                 self._say(f"{number + 1} kills, {load.acknowledged:,} reports acknowledged")
             load.stopping = True
@@ -87,7 +100,7 @@ class Kills:
             server.terminate()
             self._line.expect(server.wait() == 0, f"the server ended with code {server.code}")
         finally:
-            operator.hang_up()
+            operator.disconnect()
             if server.code is None:
                 server.kill()
         self._look(load, server)
@@ -104,23 +117,23 @@ class Kills:
         self._slowest_start_s = max(self._slowest_start_s, asyncio.get_running_loop().time() - began)
         return server
 
-    def _check_conductor(self, server: Server) -> None:
+    def _check_scheduler(self, server: Server) -> None:
         left = server.left_behind()
         self._line.expect(not left, f"processes {left} outlive their server")
 
     def _look(self, load: Load, server: Server) -> None:
-        line = self._line
-        line.expect(not server.left_behind(), "the last server left processes behind")
-        line.failures += load.faults
-        line.failures += integrity(self._life.database)
+        row = self._line
+        row.expect(not server.left_behind(), "the last server left processes behind")
+        row.failures += load.faults
+        row.failures += integrity(self._life.database)
         rounds = 0
         for campaign in self._campaigns:
             stored = read(self._life.database, campaign)
             rounds += len(stored.rounds)
-            line.expect(stored.state == "finished", f"{campaign} is {stored.state}")
-            line.failures += [f"{campaign}: {one}" for one in judge(acknowledged(load.devices, campaign), stored)]
+            row.expect(stored.state == "finished", f"{campaign} is {stored.state}")
+            row.failures += [f"{campaign}: {one}" for one in verify(acknowledged(load.devices, campaign), stored)]
         lost_answers = load.answers["report: no answer"]
-        line.notes.append(
+        row.notes.append(
             f"{load.acknowledged:,} reports acknowledged in {rounds} rounds; {self._busy_kills} kills while reports "
             f"were on their way, {lost_answers:,} of them unanswered; slowest start {self._slowest_start_s:.1f} s"
         )

@@ -9,7 +9,7 @@ other:
     send to a client, with the digest in it, begun after the sync had ended
 
 strace stops a process at the beginning and at the end of each call and writes in the order of these stops, so the order
-of its lines is the order of the calls. `unsynced` is a server that must be convicted.
+of its lines is the order of the calls. `unsynced` is a server that must be caught.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from itertools import count
 from pathlib import Path
 
 from tests.faults.databases import POSTGRESQL, PostgreSQL, scratch
-from tests.faults.judge import read
-from tests.faults.light import LightDevice, Load, OperatorWire
-from tests.faults.nursery import Life, Nursery, free_port, running
+from tests.faults.light_devices import LightDevice, Load, OperatorConnection
 from tests.faults.plans import new_operator, plan
-from tests.faults.table import Line
+from tests.faults.server_processes import ServerOptions, ServerProcesses, free_port, running
+from tests.faults.table import ResultRow
+from tests.faults.verify import read
 from tests.town import square_town
 
 PROMISE = "10 no acknowledgement before its fsync (strace)"
@@ -114,20 +114,22 @@ def unsynced(calls: list[Call], digests: list[str]) -> list[str]:
     return found
 
 
-def run(where: str, postgresql: PostgreSQL, nursery: Nursery, *, reports: int, seed: int, variant: str = "") -> Line:
+def run(
+    where: str, postgresql: PostgreSQL, processes: ServerProcesses, *, reports: int, seed: int, variant: str = ""
+) -> ResultRow:
     """Send reports one by one, then many at once, and look at the calls."""
-    line = Line(PROMISE, where, 2 * reports, "reports")
+    line = ResultRow(PROMISE, where, 2 * reports, "reports")
     with scratch(where, postgresql) as (database, folder):
         token = new_operator(database)
-        life = Life(database, free_port(), str(folder / "log"), variant=variant)
-        with running(nursery, life) as server:
-            operator = OperatorWire(lambda: life.port, token)
+        options = ServerOptions(database, free_port(), str(folder / "log"), variant=variant)
+        with running(processes, options) as server:
+            operator = OperatorConnection(lambda: options.port, token)
             devices: list[LightDevice] = []
             symbols = count()
 
             async def play(workers: int, count: int) -> None:
-                dice = random.Random(f"{seed} {workers}")
-                load = Load([life.port], [CAMPAIGN], dice, symbol=lambda _: next(symbols))
+                rng = random.Random(f"{seed} {workers}")
+                load = Load([options.port], [CAMPAIGN], rng, symbol=lambda _: next(symbols))
                 await load.run(workers, count)
                 devices.extend(load.devices)
                 line.failures.extend(load.faults)
@@ -150,7 +152,7 @@ def run(where: str, postgresql: PostgreSQL, nursery: Nursery, *, reports: int, s
                     "syncs of the database's log"
                 )
                 await operator.close(CAMPAIGN)
-                operator.hang_up()
+                operator.disconnect()
 
             asyncio.run(all_of_it())
         stored = read(database, CAMPAIGN)

@@ -11,7 +11,7 @@ SHOWN = 10
 
 
 @dataclass
-class Line:
+class ResultRow:
     """A promise, put to the test."""
 
     promise: str
@@ -42,7 +42,7 @@ class Progress:
             sys.stderr.flush()
 
 
-def render(lines: list[Line]) -> str:
+def render(lines: list[ResultRow]) -> str:
     """The table, then what failed and what else is worth knowing."""
     rows = [("promise", "where", "trials", "failures", "seconds")]
     rows += [

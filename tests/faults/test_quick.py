@@ -1,4 +1,4 @@
-"""The faults in small, on SQLite: the harness works, and it convicts servers that break their promises.
+"""The faults in small, on SQLite: the harness works, and it catches servers that break their promises.
 
 `make faults` runs them in earnest, on PostgreSQL too.
 """
@@ -19,20 +19,20 @@ import pytest
 
 from tests.faults import disk_trouble, lossy_network, server_kills, synced
 from tests.faults.databases import SQLITE, PostgreSQL
-from tests.faults.judge import Report, Stored, judge
-from tests.faults.light import Wire
-from tests.faults.nursery import HOST, Nursery
+from tests.faults.light_devices import HttpConnection
 from tests.faults.proxy import BadNetwork
+from tests.faults.server_processes import HOST, ServerProcesses
 from tests.faults.synced import parse, unsynced
-from tests.faults.table import Line, render
+from tests.faults.table import ResultRow, render
 from tests.faults.traces_left import Wanted, search
+from tests.faults.verify import AcknowledgedReport, Stored, verify
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, and reads /proc")
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as one:
+def processes() -> Iterator[ServerProcesses]:
+    with ServerProcesses() as one:
         yield one
 
 
@@ -47,32 +47,34 @@ def postgresql() -> Iterator[PostgreSQL]:
 
 
 @pytest.mark.long
-def test_a_killed_server_loses_nothing_that_it_acknowledged(nursery: Nursery, postgresql: PostgreSQL) -> None:
-    line = server_kills.run(SQLITE, postgresql, nursery, kills=2, cold_kills=0, seed=1, campaigns=["noise"])
-    assert line.failures == []
+def test_a_killed_server_loses_nothing_that_it_acknowledged(processes: ServerProcesses, postgresql: PostgreSQL) -> None:
+    row = server_kills.run(SQLITE, postgresql, processes, kills=2, cold_kills=0, seed=1, campaigns=["noise"])
+    assert row.failures == []
 
 
 @pytest.mark.long
-def test_a_server_that_acknowledges_before_it_stores_is_convicted(nursery: Nursery, postgresql: PostgreSQL) -> None:
-    def convicted(seed: int) -> bool:
-        line = server_kills.run(
+def test_a_server_that_acknowledges_before_it_stores_is_caught(
+    processes: ServerProcesses, postgresql: PostgreSQL
+) -> None:
+    def caught(seed: int) -> bool:
+        row = server_kills.run(
             SQLITE,
             postgresql,
-            nursery,
+            processes,
             kills=2,
             cold_kills=0,
             seed=seed,
             variant="acknowledges-first",
             campaigns=["noise"],
         )
-        return any("lost" in one for one in line.failures)
+        return any("lost" in one for one in row.failures)
 
-    assert any(convicted(seed) for seed in range(1, 7))  # a kill may fall where nothing was just acknowledged
+    assert any(caught(seed) for seed in range(1, 7))  # a kill may fall where nothing was just acknowledged
 
 
 @pytest.mark.long
-def test_a_server_that_logs_addresses_and_secrets_is_convicted(nursery: Nursery, postgresql: PostgreSQL) -> None:
-    once, nothing = lossy_network.run(SQLITE, postgresql, nursery, devices=10, seed=1, variant="talkative")
+def test_a_server_that_logs_addresses_and_secrets_is_caught(processes: ServerProcesses, postgresql: PostgreSQL) -> None:
+    once, nothing = lossy_network.run(SQLITE, postgresql, processes, devices=10, seed=1, variant="talkative")
     assert once.failures == []
     found = "\n".join(nothing.failures)
     assert "log: holds the address 127.77." in found
@@ -81,15 +83,17 @@ def test_a_server_that_logs_addresses_and_secrets_is_convicted(nursery: Nursery,
 
 
 @pytest.mark.long
-def test_a_server_says_503_while_there_is_no_room_and_recovers(nursery: Nursery, postgresql: PostgreSQL) -> None:
-    line = disk_trouble.one(disk_trouble.LIMIT, SQLITE, nursery, postgresql, 1)
-    assert line.failures == []
-    assert line.trials > 0
+def test_a_server_says_503_while_there_is_no_room_and_recovers(
+    processes: ServerProcesses, postgresql: PostgreSQL
+) -> None:
+    row = disk_trouble.one(disk_trouble.LIMIT, SQLITE, processes, postgresql, 1)
+    assert row.failures == []
+    assert row.trials > 0
 
 
 # --- the checks themselves ------------------------------------------------------------------------------------
 
-A, B = (Report(number, 0, 5, character * 64) for number, character in enumerate("ab"))
+A, B = (AcknowledgedReport(number, 0, 5, character * 64) for number, character in enumerate("ab"))
 TOLD = {"secret-a": A, "secret-b": B}
 SEATS = [("secret-a", 0), ("secret-b", 1)]
 ROUND = [(0, "closed", "[0,0,0,0,0,2]", 0)]
@@ -97,7 +101,7 @@ WELL = Stored("finished", SEATS, [A, B], ROUND, [])
 
 
 def test_the_judge_finds_nothing_where_all_is_well() -> None:
-    assert judge(TOLD, WELL) == []
+    assert verify(TOLD, WELL) == []
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,7 @@ def test_the_judge_finds_nothing_where_all_is_well() -> None:
     ],
 )
 def test_the_judge_finds_every_kind_of_fault(stored: Stored, fault: str) -> None:
-    assert any(fault in one for one in judge(TOLD, stored))
+    assert any(fault in one for one in verify(TOLD, stored))
 
 
 DIGEST = "d" * 64
@@ -185,9 +189,9 @@ def test_the_bad_network_loses_what_it_says() -> None:
         async with await asyncio.start_server(answer, HOST, 0) as server:
             network = BadNetwork(server.sockets[0].getsockname()[1], random.Random(1), stalled=0)
             async with await network.start():
-                wire = Wire(lambda: network.port)
+                wire = HttpConnection(lambda: network.port)
                 answers = [await wire.ask("GET", "/") for _ in range(requests)]
-                wire.hang_up()
+                wire.disconnect()
                 await asyncio.sleep(0.1)  # all see that the others hung up
         return sum(one is None for one in answers), network.done
 
@@ -198,7 +202,7 @@ def test_the_bad_network_loses_what_it_says() -> None:
 
 
 def test_the_table_names_promise_place_trials_and_failures() -> None:
-    text = render([Line("1 certified", SQLITE, 1000, "kills", ["lost one"], ["slow"], 2.0)])
+    text = render([ResultRow("1 certified", SQLITE, 1000, "kills", ["lost one"], ["slow"], 2.0)])
     assert "1 certified | sqlite | 1,000 kills | 1        | 2" in text
     assert "FAILED: 1 certified (sqlite): lost one" in text
 

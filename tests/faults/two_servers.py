@@ -15,11 +15,11 @@ from collections import Counter
 from pathlib import Path
 
 from tests.faults.databases import POSTGRESQL, PostgreSQL, scratch
-from tests.faults.judge import acknowledged, judge, read
-from tests.faults.light import Load, OperatorWire, Wire, answers
-from tests.faults.nursery import Life, Nursery, Server, free_port
+from tests.faults.light_devices import HttpConnection, Load, OperatorConnection, answers
 from tests.faults.plans import new_operator, plan
-from tests.faults.table import Line, Progress
+from tests.faults.server_processes import Server, ServerOptions, ServerProcesses, free_port
+from tests.faults.table import Progress, ResultRow
+from tests.faults.verify import acknowledged, read, verify
 
 PROMISE = "10 two servers, one database, killed in turn: nothing lost, rounds and selection once"
 WORKERS = 32
@@ -30,23 +30,30 @@ LIFE_S = (0.05, 1.5)
 UP_S = 60.0
 
 
-def run(postgresql: PostgreSQL, nursery: Nursery, *, kills: int, seed: int, round_size: int = ROUND) -> Line:
+def run(
+    postgresql: PostgreSQL, processes: ServerProcesses, *, kills: int, seed: int, round_size: int = ROUND
+) -> ResultRow:
     """Kill one of two servers so many times, then look."""
-    line = Line(PROMISE, POSTGRESQL, kills, "kills")
+    row = ResultRow(PROMISE, POSTGRESQL, kills, "kills")
     with scratch(POSTGRESQL, postgresql) as (database, folder):
-        lives = [Life(database, free_port(), str(folder / f"log-{which}")) for which in "ab"]
-        asyncio.run(_play(line, lives, nursery, kills, random.Random(seed), round_size))
-        _look_at_logs(line, [Path(one.log) for one in lives])
-    return line
+        both = [ServerOptions(database, free_port(), str(folder / f"log-{which}")) for which in "ab"]
+        asyncio.run(_play(row, both, processes, kills, random.Random(seed), round_size))
+        _look_at_logs(row, [Path(one.log) for one in both])
+    return row
 
 
 async def _play(
-    line: Line, lives: list[Life], nursery: Nursery, kills: int, dice: random.Random, round_size: int
+    row: ResultRow,
+    both: list[ServerOptions],
+    processes: ServerProcesses,
+    kills: int,
+    rng: random.Random,
+    round_size: int,
 ) -> None:
     say = Progress("two-servers on postgresql")
-    ports = [one.port for one in lives]
-    operator = OperatorWire(lambda: dice.choice(ports), new_operator(lives[0].database))
-    servers = [nursery.start(one) for one in lives]
+    ports = [one.port for one in both]
+    operator = OperatorConnection(lambda: rng.choice(ports), new_operator(both[0].database))
+    servers = [processes.start(one) for one in both]
     small = plan(SMALL_ROUNDS * round_size, SMALL_ROUNDS, round_size)
     try:
         for server in servers:
@@ -54,18 +61,18 @@ async def _play(
         for campaign in LARGE:
             await operator.open(campaign, plan(10**6, 10**6 // round_size, round_size).to_bytes())
         await operator.open(SMALL, small.to_bytes())
-        load, seen = Load(ports, (*LARGE, SMALL), dice), _Announced(ports)
+        load, seen = Load(ports, (*LARGE, SMALL), rng), _Announced(ports)
         looking = asyncio.create_task(seen.look())
         coming = asyncio.create_task(load.run(WORKERS))
         while not load.acknowledged:
             await asyncio.sleep(0.05)
         for number in range(kills):
-            await asyncio.sleep(dice.uniform(*LIFE_S))
+            await asyncio.sleep(rng.uniform(*LIFE_S))
             which = number % 2
             servers[which].kill()
             left = servers[which].left_behind()
-            line.expect(not left, f"processes {left} outlive their server")
-            servers[which] = nursery.start(lives[which])
+            row.expect(not left, f"processes {left} outlive their server")
+            servers[which] = processes.start(both[which])
             await _answering(servers[which])
             say(f"{number + 1} kills, {load.acknowledged:,} reports acknowledged")
         await operator.finished(SMALL)
@@ -77,14 +84,14 @@ async def _play(
         await looking
         for server in servers:
             server.terminate()
-            line.expect(server.wait() == 0, f"a server ended with code {server.code}")
+            row.expect(server.wait() == 0, f"a server ended with code {server.code}")
     finally:
-        operator.hang_up()
+        operator.disconnect()
         for server in servers:
             if server.code is None:
                 server.kill()
-    line.failures += load.faults
-    _look(line, lives[0].database, load, seen, small.people_wanted, round_size)
+    row.failures += load.faults
+    _look(row, both[0].database, load, seen, small.people_wanted, round_size)
 
 
 async def _answering(server: Server) -> None:
@@ -98,7 +105,7 @@ class _Announced:
     """All that both servers ever announced: which policy, in which round."""
 
     def __init__(self, ports: list[int]) -> None:
-        self._wires = [Wire(lambda port=port: port, 5.0) for port in ports]  # type: ignore[misc]
+        self._wires = [HttpConnection(lambda port=port: port, 5.0) for port in ports]  # type: ignore[misc]
         self.stopping = False
         self.hashes: dict[tuple[str, int], set[str]] = {}
         self.order: dict[tuple[str, int], list[int]] = {}
@@ -115,35 +122,33 @@ class _Announced:
                             self.order.setdefault((campaign, which), []).append(info["round"])
             await asyncio.sleep(0.05)
         for wire in self._wires:
-            wire.hang_up()
+            wire.disconnect()
 
 
-def _look(line: Line, database: str, load: Load, seen: _Announced, wanted: int, round_size: int) -> None:
+def _look(row: ResultRow, database: str, load: Load, seen: _Announced, wanted: int, round_size: int) -> None:
     for campaign in (*LARGE, SMALL):
         stored = read(database, campaign)
         told = acknowledged(load.devices, campaign)
-        line.failures += [f"{campaign}: {one}" for one in judge(told, stored)]
-        line.expect(stored.state == "finished", f"{campaign} is {stored.state}")
+        row.failures += [f"{campaign}: {one}" for one in verify(told, stored)]
+        row.expect(stored.state == "finished", f"{campaign} is {stored.state}")
         numbers = [one[0] for one in stored.rounds]
-        line.expect(numbers == list(range(len(numbers))), f"{campaign}: its rounds are {numbers}")
-        line.expect(len(set(stored.selected)) == len(stored.selected), f"{campaign}: somebody is selected twice")
+        row.expect(numbers == list(range(len(numbers))), f"{campaign}: its rounds are {numbers}")
+        row.expect(len(set(stored.selected)) == len(stored.selected), f"{campaign}: somebody is selected twice")
         sizes = Counter(report.round for report in stored.reports)
         full = numbers if campaign == SMALL else numbers[:-1]
-        line.expect(all(sizes[one] == round_size for one in full), f"{campaign}: a round of another size in {sizes}")
+        row.expect(all(sizes[one] == round_size for one in full), f"{campaign}: a round of another size in {sizes}")
         if campaign == SMALL:
-            line.expect(len(numbers) == SMALL_ROUNDS, f"{campaign}: {len(numbers)} rounds instead of {SMALL_ROUNDS}")
-            line.expect(len(stored.selected) == wanted, f"{campaign}: {len(stored.selected)} selected, not {wanted}")
-        line.notes.append(
-            f"{campaign}: {len(told):,} reports in {len(numbers)} rounds, {len(stored.selected)} selected"
-        )
+            row.expect(len(numbers) == SMALL_ROUNDS, f"{campaign}: {len(numbers)} rounds instead of {SMALL_ROUNDS}")
+            row.expect(len(stored.selected) == wanted, f"{campaign}: {len(stored.selected)} selected, not {wanted}")
+        row.notes.append(f"{campaign}: {len(told):,} reports in {len(numbers)} rounds, {len(stored.selected)} selected")
     for (campaign, number), hashes in seen.hashes.items():
         hashes |= {load.policies[campaign, number].hash} if (campaign, number) in load.policies else set()
-        line.expect(len(hashes) == 1, f"{campaign}, round {number}: {len(hashes)} policies were announced")
+        row.expect(len(hashes) == 1, f"{campaign}, round {number}: {len(hashes)} policies were announced")
     for (campaign, which), order in seen.order.items():
-        line.expect(order == sorted(order), f"{campaign}: server {which} went back to an earlier round")
+        row.expect(order == sorted(order), f"{campaign}: server {which} went back to an earlier round")
 
 
-def _look_at_logs(line: Line, logs: list[Path]) -> None:
+def _look_at_logs(row: ResultRow, logs: list[Path]) -> None:
     """Who lost a race to open a round, or to select, should not say that it did."""
     events: Counter[tuple[str, str, int | None]] = Counter()
     others: Counter[str] = Counter()
@@ -155,4 +160,4 @@ def _look_at_logs(line: Line, logs: list[Path]) -> None:
             elif told["level"] != "info":
                 others[f"{told['event']} {told.get('reason', '')}"[:120]] += 1
     twice = {key: times for key, times in events.items() if times > 1}
-    line.notes.append(f"logged more than once: {twice or 'nothing'}; warnings: {dict(others) or 'none'}")
+    row.notes.append(f"logged more than once: {twice or 'nothing'}; warnings: {dict(others) or 'none'}")

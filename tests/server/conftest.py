@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 from crowdveil.store import Store
-from tests.server.hall import Hall
+from tests.server.harness import ServerHarness
 from tests.store.conftest import postgresql, store, url
 
-__all__ = ["hall", "postgresql", "store", "url"]
+__all__ = ["postgresql", "server", "store", "url"]
 
 
 @pytest.fixture
-def hall(store: Store) -> Iterator[Hall]:
-    with Hall(store) as opened:
+def server(store: Store) -> Iterator[ServerHarness]:
+    with ServerHarness(store) as opened:
         yield opened

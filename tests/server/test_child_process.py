@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdveil.server.child_process import Child
+from crowdveil.server.child_process import ChildProcess
 from crowdveil.server.scheduler import DATABASE
 from crowdveil.store import open_store
 
@@ -22,7 +22,7 @@ def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> 
     heard: list[bytes] = []
 
     async def watch() -> None:
-        child = Child("tests.server.short_lived", {"PYTHONPATH": str(ROOT)}, heard.append)
+        child = ChildProcess("tests.server.short_lived", {"PYTHONPATH": str(ROOT)}, heard.append)
         child.start()
         while len(set(heard)) < 3:
             await asyncio.sleep(0.01)
@@ -35,10 +35,10 @@ def test_a_conductor_ends_when_its_server_is_gone(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
     open_store(url).close()
     environment = {**os.environ, DATABASE: url}
-    conductor = subprocess.Popen(
+    scheduler = subprocess.Popen(
         [sys.executable, "-m", "crowdveil.server.scheduler"], stdin=subprocess.PIPE, env=environment
     )
-    assert conductor.stdin is not None
-    conductor.stdin.write(b"\n")
-    conductor.stdin.close()
-    assert conductor.wait(60) == 0
+    assert scheduler.stdin is not None
+    scheduler.stdin.write(b"\n")
+    scheduler.stdin.close()
+    assert scheduler.wait(60) == 0

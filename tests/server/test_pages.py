@@ -13,7 +13,7 @@ from crowdveil.server.areas import MAX_DRAWN
 from crowdveil.server.pages import add_pages, check_tiles, content_policy
 from crowdveil.store import Store
 from crowdveil.wire import AreaRequest, AreaShape, Estimates
-from tests.server.hall import NAME, Hall, kind_of, plan
+from tests.server.harness import NAME, ServerHarness, kind_of, plan
 
 TILES = "https://tiles.example.org/{z}/{x}/{y}.png"
 
@@ -27,35 +27,35 @@ def built(folder: Path) -> Path:
 
 
 @pytest.fixture
-def paged(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hall:
+def paged(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServerHarness:
     folder = built(tmp_path / "pages")
     monkeypatch.setattr("crowdveil.server.app.add_pages", lambda app, tiles: add_pages(app, tiles, folder))
-    return Hall(store)
+    return ServerHarness(store)
 
 
-def test_pages_are_served_with_a_policy_that_lets_nothing_else_in(paged: Hall) -> None:
-    with paged as hall:
+def test_pages_are_served_with_a_policy_that_lets_nothing_else_in(paged: ServerHarness) -> None:
+    with paged as server:
         joins = ("/join/coffee", "/join/coffee/", "/join/", "/join")
         for path, text in (("/console", "console"), ("/console/", "console"), *((join, "join") for join in joins)):
-            answer = hall.ask("GET", path)
+            answer = server.ask("GET", path)
             assert (answer.status_code, text in answer.text) == (200, True)
             assert answer.headers["content-security-policy"] == content_policy(None)
             assert answer.headers["cache-control"] == "no-cache"
             assert answer.headers["x-content-type-options"] == "nosniff"
-        script = hall.ask("GET", "/pages/assets/app-1234.js", accept_encoding="gzip")
+        script = server.ask("GET", "/pages/assets/app-1234.js", accept_encoding="gzip")
         assert script.headers["content-type"].startswith("text/javascript")
         assert "immutable" in script.headers["cache-control"]
         assert script.headers["service-worker-allowed"] == "/", "it serves /join/ and /pages/"
         assert script.headers["content-encoding"] == "gzip"
-        assert kind_of(hall.ask("GET", "/pages/assets/none.js")) == "not-found"
-        assert kind_of(hall.ask("GET", "/pages/../settings.py")) == "not-found"
-        assert hall.ask("GET", "/").headers["location"] == "/console"
+        assert kind_of(server.ask("GET", "/pages/assets/none.js")) == "not-found"
+        assert kind_of(server.ask("GET", "/pages/../settings.py")) == "not-found"
+        assert server.ask("GET", "/").headers["location"] == "/console"
 
 
 def test_pages_that_were_not_built_say_how_to(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdveil.server.app.add_pages", lambda app, tiles: add_pages(app, tiles, tmp_path))
-    with Hall(store) as hall:
-        assert "make web" in hall.ask("GET", "/console").text
+    with ServerHarness(store) as server:
+        assert "make web" in server.ask("GET", "/console").text
 
 
 def test_a_tile_server_is_let_in_where_the_operator_names_one(
@@ -63,8 +63,8 @@ def test_a_tile_server_is_let_in_where_the_operator_names_one(
 ) -> None:
     folder = built(tmp_path / "pages")
     monkeypatch.setattr("crowdveil.server.app.add_pages", lambda app, _: add_pages(app, TILES, folder))
-    with Hall(store) as hall:
-        console, join = hall.ask("GET", "/console"), hall.ask("GET", "/join/coffee")
+    with ServerHarness(store) as server:
+        console, join = server.ask("GET", "/console"), server.ask("GET", "/join/coffee")
     assert f'content="{TILES}"' in console.text
     assert console.headers["content-security-policy"] == content_policy(TILES)
     assert join.headers["content-security-policy"] == content_policy(None)
@@ -109,9 +109,11 @@ def test_compressed_files_are_the_same_files() -> None:
         ({"towers": ((40.65, -74.03), (40.7, -73.98), (40.66, -73.99))}, "towers"),
     ],
 )
-def test_an_area_is_made_from_a_few_numbers_and_can_be_drawn(hall: Hall, asked: dict[str, object], kind: str) -> None:
+def test_an_area_is_made_from_a_few_numbers_and_can_be_drawn(
+    server: ServerHarness, asked: dict[str, object], kind: str
+) -> None:
     request = AreaRequest.model_validate({"protocol": 1, **asked})
-    answer = hall.operate("POST", "/area", request.to_bytes())
+    answer = server.operate("POST", "/area", request.to_bytes())
     shape = AreaShape.from_bytes(answer.content)
     area = cv.Area.from_description(shape.area)
     assert shape.area["kind"] == kind
@@ -119,18 +121,18 @@ def test_an_area_is_made_from_a_few_numbers_and_can_be_drawn(hall: Hall, asked: 
     inside = area.locate([spot[0] for spot in shape.centres], [spot[1] for spot in shape.centres])
     assert inside.tolist() == list(range(len(area)))
     again = AreaRequest.model_validate({"protocol": 1, "area": shape.area}).to_bytes()
-    assert hall.operate("POST", "/area", again).content == answer.content
+    assert server.operate("POST", "/area", again).content == answer.content
 
 
-def test_cells_on_both_sides_of_the_antimeridian_are_drawn_side_by_side(hall: Hall) -> None:
+def test_cells_on_both_sides_of_the_antimeridian_are_drawn_side_by_side(server: ServerHarness) -> None:
     request = AreaRequest.model_validate({"protocol": 1, "towers": ((-17.0, 179.9), (-17.0, -179.9), (-16.9, 179.9))})
-    shape = AreaShape.from_bytes(hall.operate("POST", "/area", request.to_bytes()).content)
+    shape = AreaShape.from_bytes(server.operate("POST", "/area", request.to_bytes()).content)
     longitudes = [spot[1] for region in shape.regions for spot in region]
     assert max(longitudes) - min(longitudes) < 1
     assert all(-180 <= longitude <= 180 for _, longitude in shape.centres)
 
 
-def test_an_area_that_makes_no_sense_is_refused(hall: Hall) -> None:
+def test_an_area_that_makes_no_sense_is_refused(server: ServerHarness) -> None:
     for asked, field in (
         ({"bounds": (40.65, -74.03, 40.6, -73.98), "cell_km": 1.0}, "south"),
         ({"bounds": (40.65, -74.03, 40.8, -73.88), "cell_km": 0.1}, f"{MAX_DRAWN:,}"),
@@ -140,19 +142,19 @@ def test_an_area_that_makes_no_sense_is_refused(hall: Hall) -> None:
         ({"bounds": (-17.0, 179.9, -16.9, 190.0), "cell_km": 1.0}, "180"),
         ({"area": {"kind": "points", "centres_m": [[0, 0], [0, 1000]]}}, "latitude"),
     ):
-        answer = hall.operate("POST", "/area", AreaRequest.model_validate({"protocol": 1, **asked}).to_bytes())
+        answer = server.operate("POST", "/area", AreaRequest.model_validate({"protocol": 1, **asked}).to_bytes())
         assert kind_of(answer) == "invalid", answer.text
         assert field in answer.json()["detail"], answer.text
     both = b'{"protocol":1,"bounds":[40.65,-74.03,40.7,-73.98],"cell_km":1.0,"resolution":8}'
-    assert kind_of(hall.operate("POST", "/area", both)) == "invalid"
+    assert kind_of(server.operate("POST", "/area", both)) == "invalid"
 
 
-def test_what_was_learnt_is_there_round_by_round(hall: Hall) -> None:
-    hall.start(plan(users=4, wanted=1))
+def test_what_was_learnt_is_there_round_by_round(server: ServerHarness) -> None:
+    server.start(plan(users=4, wanted=1))
     path = f"/campaigns/{NAME}/estimates"
-    assert Estimates.from_bytes(hall.operate("GET", path).content).rounds == ()
+    assert Estimates.from_bytes(server.operate("GET", path).content).rounds == ()
     for number in range(2):
-        assert hall.report(f"{number}", 0).status_code == 200
-    hall.step()
-    (learnt,) = Estimates.from_bytes(hall.operate("GET", path).content).rounds
-    assert (learnt.round, learnt.prior) == (0, hall.view().estimate)
+        assert server.report(f"{number}", 0).status_code == 200
+    server.step()
+    (learnt,) = Estimates.from_bytes(server.operate("GET", path).content).rounds
+    assert (learnt.round, learnt.prior) == (0, server.view().estimate)

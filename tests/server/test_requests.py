@@ -15,13 +15,13 @@ import pytest
 
 from crowdveil.errors import InputError, StoreError
 from crowdveil.server.logs import JsonLines
-from crowdveil.server.rate_limit import Limiter, is_this_machine, network_of
+from crowdveil.server.rate_limit import RateLimiter, is_loopback, network_of
 from crowdveil.server.request_guard import HEADERS
 from crowdveil.server.settings import ServerSettings
-from crowdveil.store import NoSeat, SeatClaim, Store, SubmittedReport, enrol_many, open_store, rows_of
+from crowdveil.store import NoSeat, SeatClaim, Store, StoredReport, open_store, rows_of, take_seats
 from crowdveil.store import StoredSeat as StoredSeat
-from crowdveil.wire import Problem, Seat, Upload
-from tests.server.hall import NAME, TOKEN, Hall, kind_of, plan
+from crowdveil.wire import Problem, Report, Seat
+from tests.server.harness import NAME, TOKEN, ServerHarness, kind_of, plan
 
 NEW = plan().to_bytes()
 EVERYONE = {"nobody": 200, "stranger": 200, "participant": 200, "operator": 200}
@@ -52,17 +52,17 @@ SECRETS = {"stranger": "somebody-else", "participant": "a-device", "operator": T
 
 
 @pytest.fixture
-def started(hall: Hall) -> Hall:
-    hall.start()
-    assert hall.report("a-device", 0).status_code == 200
-    return hall
+def started(server: ServerHarness) -> ServerHarness:
+    server.start()
+    assert server.report("a-device", 0).status_code == 200
+    return server
 
 
-def body_for(hall: Hall, method: str, path: str) -> bytes | None:
-    seat = Seat.from_bytes(hall.enrol("a-device").content)
+def body_for(server: ServerHarness, method: str, path: str) -> bytes | None:
+    seat = Seat.from_bytes(server.take_seat("a-device").content)
     return {
         "/v1/campaigns/{campaign}/seats": b'{"protocol":1,"secret_digest":"%s"}' % (b"ab" * 32),
-        "/v1/campaigns/{campaign}/report": Upload.of(seat, 0).to_bytes(),
+        "/v1/campaigns/{campaign}/report": Report.of(seat, 0).to_bytes(),
         "/v1/operator/campaigns/{campaign}": NEW if method == "PUT" else None,
         "/v1/operator/campaigns/{campaign}/state": b'{"protocol":1,"state":"open"}',
         "/v1/operator/campaigns/{campaign}/invites": b'{"protocol":1,"count":1}',
@@ -71,7 +71,7 @@ def body_for(hall: Hall, method: str, path: str) -> bytes | None:
     }.get(path)
 
 
-def test_every_route_answers_every_role_as_the_table_says(started: Hall) -> None:
+def test_every_route_answers_every_role_as_the_table_says(started: ServerHarness) -> None:
     document = started.ask("GET", "/openapi.json").json()
     routes = {(method.upper(), path) for path, answers in document["paths"].items() for method in answers}
     assert routes == ROLES.keys()
@@ -84,7 +84,7 @@ def test_every_route_answers_every_role_as_the_table_says(started: Hall) -> None
             assert str(status) in document["paths"][path][method.lower()]["responses"], (method, path, status)
 
 
-def test_every_answer_carries_the_headers_and_says_nothing_of_the_software(started: Hall) -> None:
+def test_every_answer_carries_the_headers_and_says_nothing_of_the_software(started: ServerHarness) -> None:
     for answer in (
         started.ask("GET", f"/v1/campaigns/{NAME}"),
         started.ask("GET", "/v1/operator/campaigns"),
@@ -116,7 +116,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_bad_body_is_refused_with_its_field_and_what_would_be_right(started: Hall, what: str) -> None:
+def test_a_bad_body_is_refused_with_its_field_and_what_would_be_right(started: ServerHarness, what: str) -> None:
     body, kind, field = BAD[what]
     answer = started.ask("POST", f"/v1/campaigns/{NAME}/seats", body)
     assert kind_of(answer) == kind
@@ -125,7 +125,7 @@ def test_a_bad_body_is_refused_with_its_field_and_what_would_be_right(started: H
     assert problem.expected
 
 
-def test_a_plan_that_makes_no_sense_is_refused_before_anything_is_kept(hall: Hall) -> None:
+def test_a_plan_that_makes_no_sense_is_refused_before_anything_is_kept(server: ServerHarness) -> None:
     for changes, field in (
         ({"targets": (16,)}, "targets"),
         ({"users": 2, "wanted": 3}, "wanted"),
@@ -136,13 +136,13 @@ def test_a_plan_that_makes_no_sense_is_refused_before_anything_is_kept(hall: Hal
         ({"area": {"kind": "donut"}}, "kind"),
     ):
         for method, path in (("PUT", f"/campaigns/{NAME}"), ("POST", "/preview")):
-            answer = hall.operate(method, path, plan(**changes).to_bytes())
+            answer = server.operate(method, path, plan(**changes).to_bytes())
             assert kind_of(answer) == "invalid", (changes, answer.text)
             assert field in answer.json()["detail"]
-    assert hall.operate("GET", "/campaigns").json()["campaigns"] == []
+    assert server.operate("GET", "/campaigns").json()["campaigns"] == []
 
 
-def test_a_body_of_another_type_or_too_large_is_refused(started: Hall) -> None:
+def test_a_body_of_another_type_or_too_large_is_refused(started: ServerHarness) -> None:
     path = f"/v1/campaigns/{NAME}/seats"
     assert kind_of(started.ask("POST", path, b"{}", content_type="text/plain")) == "unsupported-media-type"
     assert kind_of(started.ask("POST", path, b" " * 65_537)) == "too-large"
@@ -158,7 +158,7 @@ def test_a_body_of_another_type_or_too_large_is_refused(started: Hall) -> None:
     assert kind_of(started.ask("PUT", "/v1/operator/campaigns/big", b" " * 100_000)) == "unauthorized"
 
 
-def test_an_address_or_a_path_that_is_not_there_is_a_problem_too(started: Hall) -> None:
+def test_an_address_or_a_path_that_is_not_there_is_a_problem_too(started: ServerHarness) -> None:
     assert kind_of(started.ask("GET", "/v1/campaigns/nobody")) == "not-found"
     assert kind_of(started.ask("GET", "/v1/campaigns/No%20Way")) == "invalid"
     assert kind_of(started.ask("GET", f"/v1/campaigns/{NAME}/rounds/-1/policy")) == "invalid"
@@ -170,7 +170,7 @@ def test_an_address_or_a_path_that_is_not_there_is_a_problem_too(started: Hall) 
 # --- reports --------------------------------------------------------------------------------------------------
 
 
-def test_the_same_report_gets_the_same_receipt_and_a_changed_one_is_refused(started: Hall) -> None:
+def test_the_same_report_gets_the_same_receipt_and_a_changed_one_is_refused(started: ServerHarness) -> None:
     first = started.report("me", 1)
     again = started.report("me", 1)
     assert (first.status_code, first.content) == (again.status_code, again.content)
@@ -179,20 +179,20 @@ def test_the_same_report_gets_the_same_receipt_and_a_changed_one_is_refused(star
     assert rows_of(started.store, NAME).symbol.tolist() == [0, 1]
 
 
-def test_a_report_that_does_not_fit_its_seat_is_refused(started: Hall) -> None:
-    seat = Seat.from_bytes(started.enrol("me").content)
-    assert kind_of(started.upload("me", Upload.of(seat.model_copy(update={"round": 1}), 0))) == "wrong-round"
+def test_a_report_that_does_not_fit_its_seat_is_refused(started: ServerHarness) -> None:
+    seat = Seat.from_bytes(started.take_seat("me").content)
+    assert kind_of(started.upload("me", Report.of(seat.model_copy(update={"round": 1}), 0))) == "wrong-round"
     other = seat.model_copy(update={"policy_hash": "0" * 64})
-    assert kind_of(started.upload("me", Upload.of(other, 0))) == "wrong-policy"
-    assert kind_of(started.upload("me", Upload.of(seat, 99_999_999))) == "wrong-symbol"
-    assert started.upload("me", Upload.of(seat, None)).status_code == 200
+    assert kind_of(started.upload("me", Report.of(other, 0))) == "wrong-policy"
+    assert kind_of(started.upload("me", Report.of(seat, 99_999_999))) == "wrong-symbol"
+    assert started.upload("me", Report.of(seat, None)).status_code == 200
     assert started.view().rounds[0].refused == {"wrong-round": 1, "wrong-policy": 1, "wrong-symbol": 1}
 
 
 def test_when_the_database_refuses_nobody_is_told_that_it_was_stored(
-    started: Hall, monkeypatch: pytest.MonkeyPatch
+    started: ServerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(store: Store, reports: list[SubmittedReport]) -> None:
+    def fails(store: Store, reports: list[StoredReport]) -> None:
         raise StoreError("the disk is full")
 
     monkeypatch.setattr("crowdveil.server.commit_queue.add_reports", fails)
@@ -205,7 +205,7 @@ def test_when_the_database_refuses_nobody_is_told_that_it_was_stored(
 
 
 def test_a_failure_nobody_foresaw_is_answered_too_and_its_words_stay_inside(
-    started: Hall, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    started: ServerHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(*_: object) -> None:
         raise RuntimeError("symbol 17 of participant 3")
@@ -227,14 +227,14 @@ def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkey
     def slowly(into: Store, requests: Sequence[SeatClaim]) -> list[StoredSeat | NoSeat]:
         writing.set()
         assert go_on.wait(20)
-        return enrol_many(into, requests)
+        return take_seats(into, requests)
 
-    monkeypatch.setattr("crowdveil.server.commit_queue.enrol_many", slowly)
-    with Hall(store, ServerSettings(waiting=1)) as hall:
-        hall.start()
-        first = hall.enrol_later("one")
+    monkeypatch.setattr("crowdveil.server.commit_queue.take_seats", slowly)
+    with ServerHarness(store, ServerSettings(waiting=1)) as server:
+        server.start()
+        first = server.take_seat_later("one")
         assert writing.wait(20)
-        others = [hall.enrol_later("two"), hall.enrol_later("three")]
+        others = [server.take_seat_later("two"), server.take_seat_later("three")]
         done, waiting = wait(others, return_when=FIRST_COMPLETED)
         assert [kind_of(one.result()) for one in done] == ["unavailable"]
         go_on.set()
@@ -246,29 +246,29 @@ def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkey
 
 def test_one_address_may_ask_so_often_and_this_machine_as_often_as_it_likes(store: Store) -> None:
     few = ServerSettings(requests_per_minute=3)
-    with Hall(store, few, client="203.0.113.9") as hall:
-        answers = [hall.ask("GET", "/v1/ping") for _ in range(4)]
+    with ServerHarness(store, few, client="203.0.113.9") as server:
+        answers = [server.ask("GET", "/v1/ping") for _ in range(4)]
         assert [one.status_code for one in answers] == [204, 204, 204, 429]
         assert kind_of(answers[-1]) == "too-many-requests"
         assert answers[-1].headers["retry-after"]
-    with Hall(store, few) as hall:
-        assert {hall.ask("GET", "/v1/ping").status_code for _ in range(10)} == {204}
+    with ServerHarness(store, few) as server:
+        assert {server.ask("GET", "/v1/ping").status_code for _ in range(10)} == {204}
 
 
 def test_guessing_tokens_ends_soon(store: Store) -> None:
     path, few = "/v1/operator/campaigns", ServerSettings(failures_per_minute=3)
-    with Hall(store, few, client="203.0.113.9") as hall:
-        assert [kind_of(hall.ask("GET", path)) for _ in range(5)] == ["unauthorized"] * 5
-        assert hall.operate("GET", "/campaigns").status_code == 200
-        guesses = [kind_of(hall.ask("GET", path, authorization=f"Bearer guess-{i}")) for i in range(4)]
+    with ServerHarness(store, few, client="203.0.113.9") as server:
+        assert [kind_of(server.ask("GET", path)) for _ in range(5)] == ["unauthorized"] * 5
+        assert server.operate("GET", "/campaigns").status_code == 200
+        guesses = [kind_of(server.ask("GET", path, authorization=f"Bearer guess-{i}")) for i in range(4)]
         assert guesses == ["unauthorized"] * 3 + ["too-many-requests"]
-    with Hall(store, few) as hall:
-        assert {kind_of(hall.ask("GET", path, authorization="Bearer guess")) for _ in range(9)} == {"unauthorized"}
+    with ServerHarness(store, few) as server:
+        assert {kind_of(server.ask("GET", path, authorization="Bearer guess")) for _ in range(9)} == {"unauthorized"}
 
 
 def test_a_bucket_refills_and_neighbours_in_one_network_share_it() -> None:
     time = 0.0
-    limiter = Limiter(60, lambda: time)
+    limiter = RateLimiter(60, lambda: time)
     for _ in range(60):
         assert limiter.allows("2001:db8::1")
         limiter.count("2001:db8::1")
@@ -277,8 +277,8 @@ def test_a_bucket_refills_and_neighbours_in_one_network_share_it() -> None:
     time = 1.0
     assert limiter.allows("2001:db8::1")
     assert network_of("::ffff:203.0.113.9") == "203.0.113.9"
-    assert is_this_machine("127.0.0.1")
-    assert not is_this_machine("somewhere")
+    assert is_loopback("127.0.0.1")
+    assert not is_loopback("somewhere")
 
 
 @pytest.mark.parametrize("name", ["body_bytes", "waiting", "announcement_age_s"])
@@ -303,7 +303,7 @@ def test_logs_are_json_lines_without_words_of_other_libraries() -> None:
     ]
 
 
-def test_metrics_count_reports_by_what_became_of_them(started: Hall) -> None:
+def test_metrics_count_reports_by_what_became_of_them(started: ServerHarness) -> None:
     started.report("me", 1)
     started.report("me", 1)
     started.report("me", 0)
@@ -321,20 +321,20 @@ def test_metrics_count_reports_by_what_became_of_them(started: Hall) -> None:
 
 def test_health_is_bad_when_nothing_can_be_stored(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
-    with open_store(f"sqlite:///{path}") as store, Hall(store) as hall:
-        assert hall.ask("GET", "/healthz").json() == {"protocol": 1, "status": "ok"}
+    with open_store(f"sqlite:///{path}") as store, ServerHarness(store) as server:
+        assert server.ask("GET", "/healthz").json() == {"protocol": 1, "status": "ok"}
         with sqlite3.connect(path) as other:
             other.execute("DROP TABLE alembic_version")
         other.close()
-        assert kind_of(hall.ask("GET", "/healthz")) == "unavailable"
+        assert kind_of(server.ask("GET", "/healthz")) == "unavailable"
 
 
 def test_tokens_and_secrets_are_kept_as_hashes_alone(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
-    with open_store(f"sqlite:///{path}") as store, Hall(store) as hall:
-        hall.start(plan(enrolment="invite"))
-        invite = hall.operate("POST", f"/campaigns/{NAME}/invites", b'{"protocol":1,"count":1}').json()["invites"][0]
-        assert hall.enrol("the-devices-secret", invite=invite).status_code == 200
+    with open_store(f"sqlite:///{path}") as store, ServerHarness(store) as server:
+        server.start(plan(enrolment="invite"))
+        invite = server.operate("POST", f"/campaigns/{NAME}/invites", b'{"protocol":1,"count":1}').json()["invites"][0]
+        assert server.take_seat("the-devices-secret", invite=invite).status_code == 200
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     for secret in (TOKEN, "the-devices-secret", invite):
         assert secret.encode() not in kept

@@ -9,13 +9,13 @@ from math import log
 import crowdveil as cv
 from crowdveil.store import (
     Store,
+    StoredReport,
     StoredSeat,
-    SubmittedReport,
     add_reports,
     create_campaign,
-    enrol_many,
     open_round,
     set_state,
+    take_seats,
 )
 from crowdveil.store.participants import SeatClaim
 from tests.town import square_town
@@ -40,15 +40,15 @@ def started(store: Store, size: int | None = None, name: str = NAME) -> None:
 
 
 def seated(store: Store, people: int, name: str = NAME, first: int = 0) -> list[StoredSeat]:
-    asked = enrol_many(store, [SeatClaim(name, hashed(one)) for one in range(first, first + people)])
+    asked = take_seats(store, [SeatClaim(name, hashed(one)) for one in range(first, first + people)])
     seats = [seat for seat in asked if isinstance(seat, StoredSeat)]
     assert len(seats) == people
     return seats
 
 
-def report(seat: StoredSeat, symbol: int | None, name: str = NAME) -> SubmittedReport:
-    return SubmittedReport(name, seat.participant, seat.round, seat.policy_hash, symbol, hashed((seat, symbol)))
+def report(seat: StoredSeat, symbol: int | None, name: str = NAME) -> StoredReport:
+    return StoredReport(name, seat.participant, seat.round, seat.policy_hash, symbol, hashed((seat, symbol)))
 
 
-def all_accepted(store: Store, reports: list[SubmittedReport]) -> bool:
+def all_accepted(store: Store, reports: list[StoredReport]) -> bool:
     return set(add_reports(store, reports)) <= {"accepted"}

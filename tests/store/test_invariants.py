@@ -20,13 +20,13 @@ from crowdveil.store import (
     add_reports,
     close_round,
     create_campaign,
-    enrol,
     open_round,
     open_store,
     progress,
     reports_of,
     save_selection,
     set_state,
+    take_seat,
 )
 from crowdveil.store.schema import metadata
 from tests.store.campaign import NAME, all_accepted, hashed, policy, report, seated, started
@@ -270,7 +270,7 @@ def test_devices_that_enrol_at_once_get_different_seats_and_a_device_that_asks_t
         started(store, size=20)
 
         def ask(number: int) -> object:
-            return enrol((store, another)[number % 2], NAME, hashed(number // 2))
+            return take_seat((store, another)[number % 2], NAME, hashed(number // 2))
 
         with ThreadPoolExecutor(6) as pool:
             seats = list(pool.map(ask, range(60)))

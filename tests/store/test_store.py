@@ -16,8 +16,8 @@ from crowdveil.store import (
     RoundProgress,
     Store,
     StoredEstimate,
+    StoredReport,
     StoredSeat,
-    SubmittedReport,
     add_invites,
     add_operator,
     add_reports,
@@ -25,7 +25,6 @@ from crowdveil.store import (
     close_round,
     closed_rounds,
     create_campaign,
-    enrol,
     get_campaign,
     is_participant,
     last_estimate,
@@ -45,6 +44,7 @@ from crowdveil.store import (
     seats_of,
     selection_of,
     set_state,
+    take_seat,
 )
 from crowdveil.wire import PROBLEMS
 from tests.store.campaign import NAME, all_accepted, hashed, policy, report, seated, started
@@ -144,35 +144,35 @@ def test_a_closed_rounds_counts_are_its_reports_and_closing_again_gives_them_aga
 
 def test_asking_again_with_the_same_secret_gives_the_same_seat_whatever_has_happened_since(store: Store) -> None:
     started(store)
-    seat = enrol(store, NAME, hashed("me"))
-    assert seat == StoredSeat(0, 0, policy().hash) == enrol(store, NAME, hashed("me"))
+    seat = take_seat(store, NAME, hashed("me"))
+    assert seat == StoredSeat(0, 0, policy().hash) == take_seat(store, NAME, hashed("me"))
     assert seats_of(store, NAME, [hashed("me"), hashed("new")]) == {hashed("me"): seat}
     assert is_participant(store, hashed("me"))
-    assert enrol(store, NAME, hashed("you")) == StoredSeat(1, 0, policy().hash)
+    assert take_seat(store, NAME, hashed("you")) == StoredSeat(1, 0, policy().hash)
     close_round(store, NAME, 0)
     open_round(store, NAME, 1, policy(0.3))
-    assert enrol(store, NAME, hashed("later")) == StoredSeat(2, 1, policy(0.3).hash)
+    assert take_seat(store, NAME, hashed("later")) == StoredSeat(2, 1, policy(0.3).hash)
     set_state(store, NAME, "paused")
-    assert enrol(store, NAME, hashed("me")) == seat
-    assert enrol(store, NAME, hashed("new")) == "paused"
+    assert take_seat(store, NAME, hashed("me")) == seat
+    assert take_seat(store, NAME, hashed("new")) == "paused"
     assert not is_participant(store, hashed("new"))
 
 
 def test_a_full_round_has_no_more_seats_and_the_next_has_its_own(store: Store) -> None:
     started(store, size=2)
     seated(store, 2)
-    assert enrol(store, NAME, hashed("third")) == "no-seat"
+    assert take_seat(store, NAME, hashed("third")) == "no-seat"
     close_round(store, NAME, 0)
-    assert enrol(store, NAME, hashed("third")) == "no-seat"
+    assert take_seat(store, NAME, hashed("third")) == "no-seat"
     open_round(store, NAME, 1, policy(), size=1)
-    assert enrol(store, NAME, hashed("third")) == StoredSeat(2, 1, policy().hash)
-    assert enrol(store, NAME, hashed("fourth")) == "no-seat"
+    assert take_seat(store, NAME, hashed("third")) == StoredSeat(2, 1, policy().hash)
+    assert take_seat(store, NAME, hashed("fourth")) == "no-seat"
 
 
 def test_there_is_no_seat_in_a_campaign_that_is_not_there_or_not_open(store: Store) -> None:
-    assert enrol(store, NAME, hashed("me")) == "not-found"
+    assert take_seat(store, NAME, hashed("me")) == "not-found"
     create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
-    assert enrol(store, NAME, hashed("me")) == "wrong-state"
+    assert take_seat(store, NAME, hashed("me")) == "wrong-state"
 
 
 def test_an_invite_seats_one_device(store: Store) -> None:
@@ -181,13 +181,13 @@ def test_an_invite_seats_one_device(store: Store) -> None:
     open_round(store, NAME, 0, policy())
     add_invites(store, NAME, [hashed("a"), hashed("b")])
     add_invites(store, NAME, [hashed("b")])
-    seat = enrol(store, NAME, hashed("me"), hashed("a"))
+    seat = take_seat(store, NAME, hashed("me"), hashed("a"))
     assert isinstance(seat, StoredSeat)
-    assert enrol(store, NAME, hashed("me"), hashed("a")) == seat
-    assert enrol(store, NAME, hashed("you"), hashed("a")) == "bad-invite"
-    assert enrol(store, NAME, hashed("you"), hashed("c")) == "bad-invite"
-    assert enrol(store, NAME, hashed("you")) == "bad-invite"
-    assert isinstance(enrol(store, NAME, hashed("you"), hashed("b")), StoredSeat)
+    assert take_seat(store, NAME, hashed("me"), hashed("a")) == seat
+    assert take_seat(store, NAME, hashed("you"), hashed("a")) == "bad-invite"
+    assert take_seat(store, NAME, hashed("you"), hashed("c")) == "bad-invite"
+    assert take_seat(store, NAME, hashed("you")) == "bad-invite"
+    assert isinstance(take_seat(store, NAME, hashed("you"), hashed("b")), StoredSeat)
 
 
 # --- reports --------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ def test_opening_again_keeps_everything(url: str) -> None:
         assert add_reports(store, [sent]) == ["accepted"]
     with open_store(url) as store:
         assert add_reports(store, [sent]) == ["repeated"]
-        assert isinstance(sent, SubmittedReport)
+        assert isinstance(sent, StoredReport)
         assert close_round(store, NAME, 0).counts[3] == 1
 
 

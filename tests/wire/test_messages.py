@@ -31,20 +31,20 @@ from crowdveil.wire import (
     Health,
     InviteRequest,
     Invites,
-    Kind,
     Message,
     ParticipantStatus,
     Preview,
     PreviewPoint,
     Problem,
+    ProblemKind,
     Receipt,
+    Report,
     RoundEstimate,
     RoundView,
     Seat,
     SeatRequest,
     SelectionRow,
     StateChange,
-    Upload,
     policy_etag,
     secret_digest,
 )
@@ -105,12 +105,12 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         SEAT,
         b'{"campaign":"coffee","participant":41,"policy_hash":"%s","protocol":1,"round":2}' % H.encode(),
     ),
-    "Upload": (
-        Upload.of(SEAT, 123),
+    "Report": (
+        Report.of(SEAT, 123),
         b'{"policy_hash":"%s","protocol":1,"round":2,"symbol":"00000123"}' % H.encode(),
     ),
     "Receipt": (
-        Receipt.of("coffee", 41, Upload.of(SEAT, None)),
+        Receipt.of("coffee", 41, Report.of(SEAT, None)),
         b'{"campaign":"coffee","digest":"011356eb7df0e7e4ecfbe2f84c4900c06e740539c09bb5e8099387a59205e097",'
         b'"participant":41,"protocol":1,"round":2}',
     ),
@@ -241,16 +241,16 @@ def test_a_message_is_these_bytes_and_comes_back_from_them(name: str) -> None:
 
 @given(st.none() | st.integers(0, 10**8 - 1))
 def test_an_upload_is_as_long_for_every_symbol_and_for_null(symbol: int | None) -> None:
-    upload = Upload.of(SEAT, symbol)
-    assert len(upload.to_bytes()) == len(MESSAGES["Upload"][1])
+    upload = Report.of(SEAT, symbol)
+    assert len(upload.to_bytes()) == len(MESSAGES["Report"][1])
     assert upload.symbol_number == symbol
-    assert Upload.from_bytes(upload.to_bytes()).digest == upload.digest
+    assert Report.from_bytes(upload.to_bytes()).digest == upload.digest
 
 
 def test_a_symbol_that_does_not_fit_its_eight_digits_is_refused() -> None:
     for symbol in (-1, 10**8):
         with pytest.raises(InputError, match="up to 8 digits"):
-            Upload.of(SEAT, symbol)
+            Report.of(SEAT, symbol)
 
 
 @given(
@@ -271,7 +271,7 @@ def test_a_status_has_room_for_the_longest_offer_and_the_longest_name() -> None:
 
 
 def test_a_receipt_is_the_same_again_for_the_same_upload_and_another_for_another() -> None:
-    receipts = [Receipt.of("coffee", 41, Upload.of(SEAT, symbol)).digest for symbol in (1, 1, 2, None)]
+    receipts = [Receipt.of("coffee", 41, Report.of(SEAT, symbol)).digest for symbol in (1, 1, 2, None)]
     assert receipts[0] == receipts[1]
     assert len(set(receipts)) == 3
 
@@ -322,18 +322,18 @@ def test_a_message_that_does_not_say_its_protocol_is_refused(name: str) -> None:
 
 
 WRONG: list[tuple[str, str, object]] = [
-    ("Upload", "symbol", 123),
-    ("Upload", "symbol", "123"),
-    ("Upload", "symbol", "0000012³"),
-    ("Upload", "symbol", "00000123\n"),
-    ("Upload", "symbol", "NULLNULL"),
-    ("Upload", "round", "2"),
-    ("Upload", "round", -1),
-    ("Upload", "round", 2.0),
-    ("Upload", "round", True),
-    ("Upload", "round", 2**53),
-    ("Upload", "policy_hash", H.upper()),
-    ("Upload", "policy_hash", H + "0"),
+    ("Report", "symbol", 123),
+    ("Report", "symbol", "123"),
+    ("Report", "symbol", "0000012³"),
+    ("Report", "symbol", "00000123\n"),
+    ("Report", "symbol", "NULLNULL"),
+    ("Report", "round", "2"),
+    ("Report", "round", -1),
+    ("Report", "round", 2.0),
+    ("Report", "round", True),
+    ("Report", "round", 2**53),
+    ("Report", "policy_hash", H.upper()),
+    ("Report", "policy_hash", H + "0"),
     ("Seat", "campaign", "../etc"),
     ("Seat", "campaign", "Coffee"),
     ("Seat", "campaign", ""),
@@ -402,7 +402,7 @@ def test_a_number_beyond_all_bounds_is_refused() -> None:
 )
 def test_what_is_no_json_object_is_refused_with_one_clear_error(data: bytes) -> None:
     with pytest.raises(InputError):
-        Upload.from_bytes(data)
+        Report.from_bytes(data)
 
 
 def test_a_refusal_names_the_field_the_value_and_what_would_be_right() -> None:
@@ -420,8 +420,8 @@ def test_a_message_cannot_be_changed() -> None:
 # --- problems -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", get_args(Kind))
-def test_every_problem_is_in_the_table_and_travels(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", get_args(ProblemKind))
+def test_every_problem_is_in_the_table_and_travels(kind: ProblemKind) -> None:
     problem = Problem.of(kind)
     assert 400 <= problem.status < 600
     assert problem.detail == problem.title == PROBLEMS[kind].title
@@ -429,4 +429,4 @@ def test_every_problem_is_in_the_table_and_travels(kind: Kind) -> None:
 
 
 def test_the_table_has_no_other_problems() -> None:
-    assert set(PROBLEMS) == set(get_args(Kind))
+    assert set(PROBLEMS) == set(get_args(ProblemKind))

@@ -87,7 +87,7 @@ def run(
         if ledgers is not None:
             open_folder(ledgers, "ledgers")
         folder = ledgers or stack.enter_context(scratch_ledgers())
-        crowd = Fleet(campaign, profiles, folder, DeviceSettings(limits, PATIENCE, beat_s=0), cards, workers)
+        crowd = Fleet(campaign, profiles, folder, DeviceSettings(limits, PATIENCE, seat_interval_s=0), cards, workers)
         with progress_bar(f"{len(profiles):,} devices join {campaign}") as report:
             totals = run_fleet(crowd, lambda: line.campaign(campaign), lambda: HttpTransport(server), report)
     show("Fleet", facts(totals, perf_counter() - started))

@@ -106,7 +106,7 @@ def _play(
 ) -> FleetTotals:
     profile = dataset.profiles[settings.profile]
     profiles = [profile.of(user) for user in order.tolist()]
-    device_settings = DeviceSettings(beat_s=0)
+    device_settings = DeviceSettings(seat_interval_s=0)
     with (
         scratch_ledgers() as ledgers,
         HttpTransport(server.url) as transport,

@@ -16,7 +16,7 @@ from crowdveil.cli.options import missing, read_epsilon, read_real, read_whole
 from crowdveil.cli.shared import taking
 from crowdveil.cli.traces import TraceSource
 from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, PrivacyLimits
-from crowdveil.client.explain import describe_ledger
+from crowdveil.client.explain import Explanation, describe_ledger
 from crowdveil.errors import InputError
 
 app = typer.Typer(
@@ -175,13 +175,13 @@ def _open_ledger(path: Path, new: bool, already_spent: str | None) -> None:
     Ledger.create(path, already_spent_epsilon_per_km=read_real("already_spent", already_spent or "0"))
 
 
-def _agree_to(explanation: str) -> bool:
-    note(explanation)
+def _agree_to(explanation: Explanation) -> bool:
+    note(explanation.text)
     return True
 
 
-def _ask(explanation: str) -> bool:
-    note(explanation)
+def _ask(explanation: Explanation) -> bool:
+    note(explanation.text)
     try:
         return typer.confirm("Send this reply?", default=False, err=True)
     except typer.Abort:  # nobody is there to answer

@@ -8,8 +8,8 @@ from crowdveil.client.events import LedgerEntry
 from crowdveil.client.history import LocationHistory
 from crowdveil.client.ledger import Ledger
 from crowdveil.client.operator import Operator
-from crowdveil.client.participant_client import RetryPolicy
 from crowdveil.client.privacy_limits import PrivacyLimits
+from crowdveil.client.retry import RetryPolicy
 from crowdveil.client.transport import HttpReply, HttpRequest, HttpTransport, Transport
 from crowdveil.errors import NoOpenRound, ServerRefused
 

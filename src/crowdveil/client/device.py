@@ -1,14 +1,14 @@
-"""The device: decides for itself, draws once, keeps what it drew, and sends nothing else.
+"""Take part in campaigns for one person: check, explain, draw once, keep what was drawn, and send nothing else.
 
-    GET campaign, GET policy     the same bytes for everyone; checked against the caps, certified, explained in words
-    POST seat                    only now does the server hear of this device, and only if its owner agreed
-    draw, store                  under the ledger's lock, on the disk before the next line
+    GET campaign, GET policy     the same bytes for everyone; checked against the limits, certified, explained
+    POST seat                    the first request about this device, and only if its owner agreed
+    draw, store                  under the ledger's lock; on the disk before the next line
     PUT report                   the same bytes until a receipt comes
 
-What is sent, how long it is and in which order does not depend on the place, nor on whether there is one, but for NULL
-in the clear; where NULL is protected, a device without a place draws a symbol like any other. Making the
-profile and reading the explanation take time that may depend on it, so the seat is asked for on a beat: whole seconds
-after the policy came. From then on only the draw is left, which takes equally long for all places.
+The content, size and order of the requests do not depend on the place, nor on whether there is one, except for NULL in
+the clear. Where NULL is protected, a device without a place draws a symbol like any other. The time needed to make the
+profile and to read the explanation may depend on the place, so the seat is requested at a whole number of seconds after
+the policy arrived. After that only the draw remains, which takes equally long for all places.
 """
 
 from __future__ import annotations
@@ -21,24 +21,37 @@ from datetime import date, timedelta
 from math import ceil
 from pathlib import Path
 
+from crowdveil.area import Area
 from crowdveil.certify import Certificate
 from crowdveil.client.events import LedgerEntry
-from crowdveil.client.explain import describe_ledger, describe_loss, describe_null, describe_reply
+from crowdveil.client.explain import (
+    Explanation,
+    describe_cost,
+    describe_ledger,
+    describe_loss,
+    describe_null,
+    describe_report,
+    ledger_figures,
+    loss_figures,
+    null_figures,
+    report_figures,
+)
 from crowdveil.client.history import LocationHistory, place_to_report
-from crowdveil.client.ledger import Ledger, check_lifetime
-from crowdveil.client.participant_client import ParticipantClient, RetryPolicy
-from crowdveil.client.privacy_limits import AnnouncedTerms, PrivacyLimits, check_policy, check_terms
+from crowdveil.client.ledger import Ledger
+from crowdveil.client.participant_client import ParticipantClient
+from crowdveil.client.privacy_limits import PrivacyLimits, check_announcement, check_policy
+from crowdveil.client.retry import RetryPolicy
 from crowdveil.client.transport import Transport
 from crowdveil.draw import draw
-from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, ServerRefused
+from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, OwnerDeclined, ServerRefused
 from crowdveil.policy.policy import Policy
 from crowdveil.profile import Periods
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import PROTOCOL, Announcement, ParticipantStatus, Receipt, Seat, Upload
+from crowdveil.wire import PROTOCOL, Announcement, ParticipantStatus, Receipt, Report, Seat
 
 DAYS = {"day": 1, "week": 7}
 SEAT_ATTEMPTS = 3
-"""Rounds may advance while a device looks at one; it looks again, but not for ever."""
+"""A round may close while a device looks at it; the device then looks again, at most this often."""
 
 
 @dataclass(frozen=True)
@@ -50,24 +63,24 @@ class DeviceSettings:
     periods: int = 26
     """Weeks (or days, as the campaign asks) up to today that the profile is made from."""
     half_life_periods: float = 4.0
-    """How many of them until a visit counts half."""
-    beat_s: float = 1.0
-    """The seat is asked for at a whole multiple of this after the policy came; 0 to ask at once."""
+    """After how many of them a visit counts half."""
+    seat_interval_s: float = 1.0
+    """The seat is requested at a whole multiple of this after the policy arrived; 0 requests it at once."""
 
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """A campaign that passed every check: nothing was sent about this device yet."""
+    """A campaign that passed every check; nothing was sent about this device yet."""
 
-    info: Announcement
-    terms: AnnouncedTerms
+    announcement: Announcement
+    area: Area
     policy: Policy
     certificate: Certificate
     round: int
 
 
 class Device:
-    """Takes part in campaigns for one person, over any transport, within its own caps."""
+    """Take part in campaigns for one person, over any transport, within the limits of its owner."""
 
     def __init__(
         self,
@@ -81,16 +94,16 @@ class Device:
         monotonic: Callable[[], float] = time.monotonic,
         today: Callable[[], date] = date.today,
         read_policy: Callable[[bytes], Policy] = Policy.from_bytes,
-        check: Callable[[Policy, str, AnnouncedTerms], Certificate] = check_policy,
+        check: Callable[[Policy, Announcement, Area], Certificate] = check_policy,
     ) -> None:
         """Open the device's ledger; `Ledger.create` makes one.
 
-        `read_policy` and `check` are there for those who play many devices in one process and see the same policy as
-        often; a device of its own leaves them as they are.
+        `read_policy` and `check` can be replaced to read and certify the same policy only once for many devices in one
+        process; a single device keeps the defaults.
         """
         self.settings = settings
         self.ledger = Ledger(ledger_path)
-        self._line = ParticipantClient(transport, settings.retry_policy, sleep)
+        self._client = ParticipantClient(transport, settings.retry_policy, sleep)
         self._random_bits = random_bits
         self._random_below = random_below
         self._sleep = sleep
@@ -100,45 +113,56 @@ class Device:
         self._check = check
 
     def look(self, campaign: str) -> Offer:
-        """Fetch what is announced and the policy, and check both; tells the server nothing but an interest."""
-        info = self._line.campaign(campaign)
-        if info.campaign != campaign:
-            raise CampaignRefused(f"asked for campaign {campaign!r}, the server answered with {info.campaign!r}")
+        """Fetch the announcement and the policy, and check both; the server learns only that someone asked."""
+        announcement = self._client.campaign(campaign)
+        if announcement.campaign != campaign:
+            raise CampaignRefused(
+                f"You asked for campaign {campaign!r}, but the server answered with {announcement.campaign!r}."
+            )
         limits = self.settings.limits
-        terms = check_terms(info, limits)
-        check_lifetime(self.ledger.spent_epsilon_per_km(), terms.epsilon_per_km, limits.lifetime_epsilon_per_km)
-        if info.state != "open" or info.round is None or info.policy_hash is None:
-            raise NoOpenRound(f"the campaign is {info.state} and has no open round; ask again later")
-        policy = self._line.policy(campaign, info.round, self._read_policy)
-        return Offer(info, terms, policy, self._check(policy, info.policy_hash, terms), info.round)
+        area = check_announcement(announcement, limits)
+        self.ledger.check_lifetime(announcement.epsilon_per_km, limits.lifetime_epsilon_per_km)
+        if announcement.state != "open" or announcement.round is None:
+            raise NoOpenRound(f"The campaign is {announcement.state} and has no open round. Try again later.")
+        policy = self._client.policy(campaign, announcement.round, self._read_policy)
+        certificate = self._check(policy, announcement, area)
+        return Offer(announcement, area, policy, certificate, announcement.round)
 
     def place(self, offer: Offer, history: LocationHistory) -> int:
-        """The cell to draw from, or NULL; stays on the device."""
-        days = DAYS[offer.info.period]
+        """Return the cell to draw from, or NULL; it stays on the device."""
+        days = DAYS[offer.announcement.period]
         start = self._today() - timedelta(days=days * self.settings.periods)
         return place_to_report(
             history,
-            offer.terms.area,
-            offer.terms.targets,
+            offer.area,
+            offer.policy.targets,
             periods=Periods(start, self.settings.periods, days),
             half_life_periods=self.settings.half_life_periods,
-            delta=offer.info.delta,
-            rule=offer.info.rule,
+            delta=offer.announcement.delta,
+            rule=offer.announcement.rule,
             random_below=self._random_below,
         )
 
-    def explain(self, offer: Offer, cell: int) -> str:
-        """What would leave the device, and what it could tell at most."""
-        lines = [
-            f"Campaign {offer.info.name!r}, round {offer.round + 1} of {offer.info.rounds}, asks for one reply.",
-            describe_reply(offer.policy, cell),
-            describe_null(offer.terms.null_epsilon),
-            describe_loss(offer.terms.epsilon_per_km, self.ledger.spent_epsilon_per_km()),
-            f"Checked on this device: {offer.certificate.explain()}",
-            f"Everyone should be shown the same policy: {offer.policy.hash}.",
-            "That you take part, when, and from which network address is visible to the server.",
+    def explain(self, offer: Offer, cell: int) -> Explanation:
+        """Explain what would leave the device, what others can learn from it at most, and what it costs."""
+        announcement = offer.announcement
+        epsilon, spent = announcement.epsilon_per_km, self.ledger.spent_epsilon_per_km()
+        text = [
+            f"Campaign {announcement.name!r}, round {offer.round + 1} of {announcement.rounds}, asks for one answer.",
+            describe_report(offer.policy, cell),
+            describe_null(announcement.null_epsilon),
+            *([] if cell == NULL else [describe_loss(epsilon, spent)]),
+            "The organiser can see that you take part, when, and from which network address.",
+            describe_cost(epsilon, spent, self.settings.limits.lifetime_epsilon_per_km),
         ]
-        return "\n".join(lines)
+        figures = [
+            report_figures(offer.policy, cell),
+            null_figures(announcement.null_epsilon),
+            loss_figures(epsilon, spent),
+            f"Checked on this device: {offer.certificate.explain()}",
+            f"Policy, the same for everyone: {offer.policy.hash}.",
+        ]
+        return Explanation("\n".join(text), "\n".join(figures))
 
     def join(
         self,
@@ -146,12 +170,12 @@ class Device:
         history: LocationHistory,
         *,
         invite: str | None = None,
-        agree: Callable[[str], bool] | None = None,
+        agree: Callable[[Explanation], bool] | None = None,
     ) -> LedgerEntry:
-        """Take part once. Called again, it goes on where it stopped; what was drawn is never drawn again.
+        """Take part once. A second call continues where the first one stopped; nothing is ever drawn twice.
 
-        `agree` is shown the explanation and may decline, before the server hears of this device; without it the caller
-        has asked already.
+        `agree` is given the explanation and may decline, before the server learns of this device. Without it, the
+        caller has obtained the owner's agreement already.
         """
         entry = self.ledger.entry(campaign)
         if entry is None or entry.symbol is None:
@@ -159,67 +183,69 @@ class Device:
         return self._send(entry)
 
     def status(self, campaign: str) -> ParticipantStatus:
-        """How this device stands in a campaign it joined."""
+        """Ask the server whether this device was selected in a campaign that it joined."""
         entry = self.ledger.entry(campaign)
         if entry is None:
-            raise InputError("campaign", campaign, "this device has not joined it")
-        return self._line.status(campaign, entry.secret)
+            raise InputError("campaign", campaign, "should be a campaign that this device has joined")
+        return self._client.status(campaign, entry.secret)
 
-    def summary(self) -> str:
-        """The ledger in words."""
+    def summary(self) -> Explanation:
+        """Describe what this device has answered so far, and how much of its owner's limit that used."""
         entries = list(self.ledger.entries().values())
-        cap = self.settings.limits.lifetime_epsilon_per_km
-        return describe_ledger(entries, self.ledger.spent_epsilon_per_km(), cap)
+        spent, limit = self.ledger.spent_epsilon_per_km(), self.settings.limits.lifetime_epsilon_per_km
+        return Explanation(describe_ledger(entries, spent, limit), ledger_figures(entries, spent, limit))
 
     # --- the steps of joining ---------------------------------------------------------------------------
 
     def _take_seat_and_draw(
-        self, campaign: str, history: LocationHistory, invite: str | None, agree: Callable[[str], bool] | None
+        self, campaign: str, history: LocationHistory, invite: str | None, agree: Callable[[Explanation], bool] | None
     ) -> LedgerEntry:
         for _ in range(SEAT_ATTEMPTS):
             offer = self.look(campaign)
             since = self._monotonic()
             cell = self.place(offer, history)
             if agree is not None and not agree(self.explain(offer, cell)):
-                raise CampaignRefused(f"campaign {campaign}: declined by the device's owner; nothing was drawn or sent")
-            self._wait_for_the_beat(since)
+                raise OwnerDeclined(f"You declined to answer campaign {campaign}. This phone sent nothing.")
+            self._wait_for_interval(since)
             seat = self._seat(campaign, invite)
             if (seat.round, seat.policy_hash) == (offer.round, offer.policy.hash):
                 return self._draw(offer, cell)
         raise CampaignRefused(
-            f"the seat is in round {seat.round + 1} under policy {seat.policy_hash[:12]}, but round {offer.round + 1} "
-            f"under {offer.policy.hash[:12]} is announced to everyone; nothing was drawn"
+            "The server gave this phone other conditions than it announced to everyone. This phone did not answer.",
+            f"The seat is in round {seat.round + 1} under policy {seat.policy_hash[:12]}, but round {offer.round + 1} "
+            f"under {offer.policy.hash[:12]} is announced.",
         )
 
-    def _wait_for_the_beat(self, since: float) -> None:
-        beat = self.settings.beat_s
-        if beat > 0:
+    def _wait_for_interval(self, since: float) -> None:
+        interval_s = self.settings.seat_interval_s
+        if interval_s > 0:
             passed = self._monotonic() - since
-            self._sleep(max(1, ceil(passed / beat)) * beat - passed)
+            self._sleep(max(1, ceil(passed / interval_s)) * interval_s - passed)
 
     def _seat(self, campaign: str, invite: str | None) -> Seat:
         entry = self.ledger.begin(campaign, lambda: secrets.token_urlsafe(32))
         if not entry.policy_hash:
-            seat = self._line.enrol(campaign, entry.secret, invite)
+            seat = self._client.take_seat(campaign, entry.secret, invite)
             if seat.campaign != campaign:
                 raise CampaignRefused(
-                    f"asked for a seat in {campaign!r}, the server answered with one in {seat.campaign!r}"
+                    f"You asked to take part in {campaign!r}, but the server answered for {seat.campaign!r}."
                 )
-            told = {"participant": seat.participant, "round": seat.round, "policy_hash": seat.policy_hash}
-            entry = self.ledger.seat(campaign, told)
+            body = {"participant": seat.participant, "round": seat.round, "policy_hash": seat.policy_hash}
+            entry = self.ledger.seat(campaign, body)
         return _seat_of(entry)
 
     def _draw(self, offer: Offer, cell: int) -> LedgerEntry:
         protected = offer.policy.null_weights is not None
 
         def once() -> int:
-            # Where NULL is said in the clear, a device without a place rolls the same dice, and throws them away.
+            # Where NULL is sent in the clear, a device without a place draws as well and ignores the result, so that
+            # it takes as long as any other.
             place = cell if protected else max(cell, 0)
             symbol = draw(offer.policy, place, offer.certificate, self._random_bits)
             return NULL if cell == NULL and not protected else symbol
 
-        cap = self.settings.limits.lifetime_epsilon_per_km
-        return self.ledger.draw_once(offer.info.campaign, offer.terms.epsilon_per_km, cap, once)
+        limit = self.settings.limits.lifetime_epsilon_per_km
+        return self.ledger.draw_once(offer.announcement.campaign, offer.announcement.epsilon_per_km, limit, once)
 
     def _send(self, entry: LedgerEntry) -> LedgerEntry:
         if entry.state == "acknowledged":
@@ -227,15 +253,16 @@ class Device:
         if entry.state == "refused":
             raise CampaignRefused(f"campaign {entry.campaign}: {entry.reason}")
         seat = _seat_of(entry)
-        upload = Upload.of(seat, None if entry.symbol == NULL else entry.symbol)
+        upload = Report.of(seat, None if entry.symbol == NULL else entry.symbol)
         try:
-            receipt = self._line.report(entry.campaign, entry.secret, upload)
+            receipt = self._client.report(entry.campaign, entry.secret, upload)
         except ServerRefused as error:
             self.ledger.refuse(entry.campaign, str(error))
             raise
         if receipt != Receipt.of(entry.campaign, seat.participant, upload):
             raise CampaignRefused(
-                f"campaign {entry.campaign}: the receipt is for another report; it is not acknowledged"
+                f"The server's receipt in campaign {entry.campaign} is for another report than yours. Join again to "
+                "send yours once more."
             )
         return self.ledger.acknowledge(entry.campaign, receipt.digest)
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
 
+from crowdveil.area import Area
 from crowdveil.certify import Certificate
 from crowdveil.client import Device, DeviceSettings, Ledger, Transport
-from crowdveil.client.privacy_limits import AnnouncedTerms, check_policy
+from crowdveil.client.privacy_limits import check_policy
 from crowdveil.client.round_waiter import RoundWaiter
 from crowdveil.errors import CrowdveilError, NoOpenRound, ServerRefused, ServerUnreachable
 from crowdveil.policy.policy import Policy
@@ -99,13 +100,13 @@ class Certified:
                 self._policies[data] = Policy.from_bytes(data)
             return self._policies[data]
 
-    def check(self, policy: Policy, policy_hash: str, terms: AnnouncedTerms) -> Certificate:
+    def check(self, policy: Policy, announcement: Announcement, area: Area) -> Certificate:
         """What `check_policy` gives; a refusal is never remembered."""
-        announced = (terms.area.digest, terms.targets, terms.epsilon_per_km, terms.null_epsilon)
-        key = (policy.hash, policy_hash, *announced)
+        announced = (announcement.policy_hash, announcement.epsilon_per_km, announcement.null_epsilon)
+        key = (policy.hash, area.digest, tuple(announcement.targets), *announced)
         with self._lock:
             if key not in self._certificates:
-                self._certificates[key] = check_policy(policy, policy_hash, terms)
+                self._certificates[key] = check_policy(policy, announcement, area)
             return self._certificates[key]
 
 

@@ -28,8 +28,9 @@ from datetime import UTC, datetime
 from math import fsum, isfinite
 from pathlib import Path
 
-from crowdveil.client.events import Kind, LedgerEntry, LedgerEvent, next_event, read_events
-from crowdveil.errors import CampaignRefused, FileFormatError, InputError
+from crowdveil.client.events import EventKind, LedgerEntry, LedgerEvent, next_event, read_events
+from crowdveil.client.explain import describe_use
+from crowdveil.errors import FileFormatError, InputError, LimitReached
 
 SCHEMA = """
 CREATE TABLE event (
@@ -106,6 +107,11 @@ class Ledger:
         with self._transaction() as (_, events):
             return _spent(events)
 
+    def check_lifetime(self, epsilon_per_km: float, limit_epsilon_per_km: float) -> None:
+        """Refuse a campaign that would take the sum of ε over all campaigns past the owner's limit."""
+        with self._transaction() as (_, events):
+            check_lifetime(_answered(events), _spent(events), epsilon_per_km, limit_epsilon_per_km)
+
     # --- what it takes down -----------------------------------------------------------------------------
 
     def begin(self, campaign: str, secret: Callable[[], str]) -> LedgerEntry:
@@ -126,7 +132,7 @@ class Ledger:
         """
 
         def body(events: list[LedgerEvent]) -> dict[str, object]:
-            check_lifetime(_spent(events), epsilon_per_km, lifetime_epsilon_per_km)
+            check_lifetime(_answered(events), _spent(events), epsilon_per_km, lifetime_epsilon_per_km)
             return {"epsilon_per_km": epsilon_per_km, "symbol": draw()}
 
         return self._once(campaign, "drawn", body)
@@ -141,7 +147,9 @@ class Ledger:
 
     # --- the file ---------------------------------------------------------------------------------------
 
-    def _once(self, campaign: str, kind: Kind, body: Callable[[list[LedgerEvent]], dict[str, object]]) -> LedgerEntry:
+    def _once(
+        self, campaign: str, kind: EventKind, body: Callable[[list[LedgerEvent]], dict[str, object]]
+    ) -> LedgerEntry:
         if not campaign:
             raise InputError("campaign", campaign, "should be the campaign's id")
         with self._transaction() as (connection, events):
@@ -166,14 +174,20 @@ class Ledger:
                 raise FileFormatError(f"{self.path}: {error}") from None
 
 
-def check_lifetime(spent_epsilon_per_km: float, epsilon_per_km: float, cap_epsilon_per_km: float) -> None:
-    """Refuse a campaign that would take the sum over all campaigns past the cap."""
-    after = fsum([spent_epsilon_per_km, epsilon_per_km])
-    if not after <= cap_epsilon_per_km:
-        raise CampaignRefused(
-            f"the lifetime cap is ε = {cap_epsilon_per_km:.6g} per km; {spent_epsilon_per_km:.6g} are spent and this "
-            f"campaign would add {epsilon_per_km:.6g}. Nothing is drawn; no later date frees what was spent"
-        )
+def check_lifetime(
+    answered: int, spent_epsilon_per_km: float, epsilon_per_km: float, limit_epsilon_per_km: float
+) -> None:
+    """Refuse a campaign that would take the sum of ε over all campaigns past the owner's limit."""
+    if fsum([spent_epsilon_per_km, epsilon_per_km]) <= limit_epsilon_per_km:
+        return
+    used = describe_use(answered, spent_epsilon_per_km, limit_epsilon_per_km)
+    if spent_epsilon_per_km < limit_epsilon_per_km:
+        used = f"This campaign would take you past your limit. {used} Your phone did not answer."
+    raise LimitReached(
+        used,
+        f"The limit for all campaigns together is ε = {limit_epsilon_per_km:.6g} per km; {spent_epsilon_per_km:.6g} is "
+        f"permanently used, and this campaign would add {epsilon_per_km:.6g}.",
+    )
 
 
 def _entries(events: list[LedgerEvent]) -> dict[str, LedgerEntry]:
@@ -189,6 +203,10 @@ def _spent(events: list[LedgerEvent]) -> float:
     return fsum(losses + [event.number_in("epsilon_per_km") for event in events if event.kind == "drawn"])
 
 
+def _answered(events: list[LedgerEvent]) -> int:
+    return sum(event.kind == "drawn" for event in events)
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None)
 
@@ -202,7 +220,7 @@ def _append(
     connection: sqlite3.Connection,
     events: list[LedgerEvent],
     campaign: str,
-    kind: Kind,
+    kind: EventKind,
     body: dict[str, object],
     now: str,
 ) -> LedgerEvent:

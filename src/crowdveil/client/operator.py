@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 from urllib.parse import quote
 
-from crowdveil.client.participant_client import JSON, RetryingClient, RetryPolicy
+from crowdveil.client.retry import JSON, RetryingClient, RetryPolicy
 from crowdveil.client.transport import HttpRequest, Transport
 from crowdveil.codec import canonical_json
 from crowdveil.errors import InputError
@@ -49,37 +49,37 @@ class Operator(RetryingClient):
 
     def campaigns(self) -> CampaignList:
         """All campaigns, the oldest first."""
-        return self.ask(self._request("GET", "/campaigns"), CampaignList.from_bytes)
+        return self.send(self._request("GET", "/campaigns"), CampaignList.from_bytes)
 
     def create(self, campaign: str, new: CampaignPlan) -> CampaignView:
         """Make a draft; the same one again changes nothing."""
-        return self.ask(self._request("PUT", _path(campaign), new), CampaignView.from_bytes)
+        return self.send(self._request("PUT", _path(campaign), new), CampaignView.from_bytes)
 
     def view(self, campaign: str) -> CampaignView:
         """How a campaign stands."""
-        return self.ask(self._request("GET", _path(campaign)), CampaignView.from_bytes)
+        return self.send(self._request("GET", _path(campaign)), CampaignView.from_bytes)
 
     def set_state(self, campaign: str, state: Literal["open", "paused", "closed"]) -> CampaignView:
         """Start (or go on after a pause), pause or close a campaign."""
         change = StateChange(protocol=PROTOCOL, state=state)
-        return self.ask(self._request("PUT", _path(campaign, "/state"), change), CampaignView.from_bytes)
+        return self.send(self._request("PUT", _path(campaign, "/state"), change), CampaignView.from_bytes)
 
     def invites(self, campaign: str, count: int) -> tuple[str, ...]:
         """New invites; the server cannot show them again."""
         wanted = InviteRequest.from_bytes(canonical_json({"protocol": PROTOCOL, "count": count}).encode())
-        return self.ask(self._request("POST", _path(campaign, "/invites"), wanted), Invites.from_bytes).invites
+        return self.send(self._request("POST", _path(campaign, "/invites"), wanted), Invites.from_bytes).invites
 
     def preview(self, new: CampaignPlan) -> Preview:
         """What a campaign promises; nothing is kept."""
-        return self.ask(self._request("POST", "/preview", new), Preview.from_bytes)
+        return self.send(self._request("POST", "/preview", new), Preview.from_bytes)
 
     def selection_csv(self, campaign: str) -> str:
         """Who was selected, best first, as CSV with the columns of `SelectionRow`."""
-        return self.ask(self._request("GET", _path(campaign, "/selection"), accept=CSV), _text)
+        return self.send(self._request("GET", _path(campaign, "/selection"), accept=CSV), _text)
 
     def record(self, campaign: str) -> AuditRecord:
         """All from which the selection can be repeated."""
-        return self.ask(self._request("GET", _path(campaign, "/record")), AuditRecord.from_bytes)
+        return self.send(self._request("GET", _path(campaign, "/record")), AuditRecord.from_bytes)
 
     def _request(self, method: str, path: str, message: Message | None = None, accept: str = JSON) -> HttpRequest:
         headers = {"accept": accept, "authorization": f"Bearer {self._token}"}

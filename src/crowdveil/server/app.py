@@ -19,8 +19,8 @@ from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.pages import add_pages, check_tiles
 from crowdveil.server.previews import Previews
-from crowdveil.server.rate_limit import Limiter
-from crowdveil.server.refusals import RefusedError, answer, refuse, refuse_input
+from crowdveil.server.rate_limit import RateLimiter
+from crowdveil.server.refusals import RequestRefused, answer, refuse, refuse_input
 from crowdveil.server.request_guard import RequestGuard
 from crowdveil.server.services import Services
 from crowdveil.server.settings import ServerSettings
@@ -49,7 +49,7 @@ def create_app(
             metrics=counted,
             commit_queue=commit_queue,
             previews=Previews(),
-            failures=Limiter(chosen.failures_per_minute),
+            failures=RateLimiter(chosen.failures_per_minute),
             wake=wake,
             clock=clock,
         )
@@ -74,7 +74,7 @@ def create_app(
     for room in (campaigns, participants, operators, operations):
         app.include_router(room.routes)
     app.add_middleware(RequestGuard, settings=chosen, metrics=counted)
-    app.add_exception_handler(RefusedError, _refused)
+    app.add_exception_handler(RequestRefused, _refused)
     app.add_exception_handler(RequestValidationError, _does_not_fit)
     app.add_exception_handler(HTTPException, _not_routed)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
@@ -85,7 +85,7 @@ def create_app(
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, RefusedError)
+    assert isinstance(error, RequestRefused)
     return answer(error)
 
 
@@ -97,7 +97,7 @@ async def _does_not_fit(_: Request, error: Exception) -> Response:
 async def _not_routed(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     refused = refuse("method-not-allowed" if error.status_code == 405 else "not-found")
-    return answer(RefusedError(refused.problem, {**refused.headers, **(error.headers or {})}))
+    return answer(RequestRefused(refused.problem, {**refused.headers, **(error.headers or {})}))
 
 
 # --- the OpenAPI document -------------------------------------------------------------------------------------

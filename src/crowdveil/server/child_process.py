@@ -21,7 +21,7 @@ RESTART_S = 1.0
 GOODBYE_S = 5.0
 
 
-class Child:
+class ChildProcess:
     """Runs `python -m module` for as long as the server runs."""
 
     def __init__(self, module: str, environment: Mapping[str, str], on_line: Callable[[bytes], None]) -> None:
@@ -102,7 +102,7 @@ def wake_at_each_line(wake: threading.Event) -> None:
     threading.Thread(target=read, daemon=True).start()
 
 
-def tell(line: bytes) -> None:
+def write_to_parent(line: bytes) -> None:
     """Write a line to the server."""
     sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()

@@ -25,13 +25,13 @@ from crowdveil.store import (
     ReportOutcome,
     SeatClaim,
     Store,
+    StoredReport,
     StoredSeat,
-    SubmittedReport,
     add_reports,
-    enrol_many,
     seats_of,
+    take_seats,
 )
-from crowdveil.wire import Upload
+from crowdveil.wire import Report
 
 KNOWN_SEATS = 100_000
 """Seats remembered from enrolment to report, when most devices are done; they never change, so that is safe."""
@@ -45,7 +45,7 @@ class Sent(NamedTuple):
 
     campaign: str
     secret_hash: str
-    upload: Upload
+    upload: Report
 
 
 class Filed(NamedTuple):
@@ -104,7 +104,7 @@ class CommitQueue:
         gc.set_threshold(*self._thresholds)
         gc.unfreeze()
 
-    async def enrol(self, request: SeatClaim) -> StoredSeat | NoSeat:
+    async def take_seat(self, request: SeatClaim) -> StoredSeat | NoSeat:
         """A seat, on disk."""
         answer = await self._hand_in(request)
         assert not isinstance(answer, Filed)
@@ -166,7 +166,7 @@ class CommitQueue:
 
     def _write_seats(self, jobs: list[Job]) -> list[StoredSeat | NoSeat]:
         requests = [job for job in jobs if isinstance(job, SeatClaim)]
-        answers = enrol_many(self._store, requests)
+        answers = take_seats(self._store, requests)
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(answer, StoredSeat):
                 self._seats[request.campaign, request.secret_hash] = answer.participant
@@ -178,7 +178,7 @@ class CommitQueue:
         sent = [job for job in jobs if isinstance(job, Sent)]
         who = self._participants(sent)
         reports = [
-            SubmittedReport(
+            StoredReport(
                 one.campaign, number, one.upload.round, one.upload.policy_hash, one.upload.symbol_number, digest
             )
             for one, number, digest in zip(sent, who, [one.upload.digest for one in sent], strict=True)

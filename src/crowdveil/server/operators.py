@@ -42,8 +42,8 @@ from crowdveil.wire import (
     Estimates,
     InviteRequest,
     Invites,
-    Kind,
     Preview,
+    ProblemKind,
     RoundEstimate,
     SelectionRow,
     StateChange,
@@ -55,7 +55,7 @@ SEED_BITS = 53
 """A seed is a number that every language's JSON reads exactly."""
 CLOSING_ATTEMPTS = 5
 """The conductor may open the next round while the campaign is being closed."""
-WHO: tuple[Kind, ...] = ("unauthorized", "forbidden")
+WHO: tuple[ProblemKind, ...] = ("unauthorized", "forbidden")
 
 
 @routes.get("/campaigns", response_model=CampaignList, openapi_extra=BEARER, responses=problems(*WHO))

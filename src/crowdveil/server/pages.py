@@ -61,7 +61,7 @@ def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None
     @routes.get("/join/{campaign}")
     @routes.get("/join/{campaign}/")
     async def join(request: Request) -> Response:
-        # No tiles here: asking for the tile of a place would tell where it is.
+        # No tiles here: asking for the tile of a place would reveal where it is.
         own = {**headers, "content-security-policy": content_policy(None)}
         return _send(files.get("join.html"), request.headers.get("accept-encoding", ""), own)
 

@@ -25,7 +25,7 @@ from crowdveil.server.requests import (
 from crowdveil.server.services import Services
 from crowdveil.store import NoSeat, SeatClaim, get_campaign, participant_state, seats_of
 from crowdveil.vocabulary import ParticipantState
-from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Seat, SeatRequest, Upload, secret_digest
+from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Report, Seat, SeatRequest, secret_digest
 
 routes = APIRouter(prefix="/v1/campaigns", tags=["participants"])
 # Everyone takes a seat and reports, so these two read the request themselves: FastAPI's dependencies and parameters
@@ -50,7 +50,7 @@ async def take_seat(request: Request) -> Response:
     services, campaign = await services_of(request), campaign_of(request)
     asked = await read(request, SeatRequest)
     invite = None if asked.invite is None else secret_digest(asked.invite)
-    found = await services.commit_queue.enrol(SeatClaim(campaign, asked.secret_digest, invite))
+    found = await services.commit_queue.take_seat(SeatClaim(campaign, asked.secret_digest, invite))
     if isinstance(found, str):
         draft = found == "wrong-state" and await run_in_threadpool(services.announcement, campaign) is None
         kind: NoSeat = "not-found" if draft else found
@@ -69,7 +69,7 @@ async def take_seat(request: Request) -> Response:
 @routes.put(
     "/{campaign}/report",
     response_model=Receipt,
-    openapi_extra={**CAMPAIGN, **body_of(Upload), **BEARER},
+    openapi_extra={**CAMPAIGN, **body_of(Report), **BEARER},
     responses=problems(
         "malformed",
         "unauthorized",
@@ -87,7 +87,7 @@ async def take_seat(request: Request) -> Response:
 async def report(request: Request) -> Response:
     """Store one report for good. The same one again gets the same receipt; another one is refused."""
     services, campaign, secret_hash = await services_of(request), campaign_of(request), await bearer(request)
-    upload = await read(request, Upload)
+    upload = await read(request, Report)
     if upload.symbol_number is None and not await run_in_threadpool(services.takes_null, campaign):
         raise refuse("wrong-symbol", "this campaign protects NULL: draw a symbol from the policy's row for it")
     filed = await services.commit_queue.file(Sent(campaign, secret_hash, upload))

@@ -19,7 +19,7 @@ from crowdveil.campaign import expected_coverage, sketch
 from crowdveil.campaign.from_wire import plan_from_wire
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.server.child_process import Child, lines_from_parent, tell
+from crowdveil.server.child_process import ChildProcess, lines_from_parent, write_to_parent
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.wire import PROTOCOL, CampaignPlan, Preview, PreviewPoint
 
@@ -79,7 +79,7 @@ class _Solver:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._child: Child | None = None
+        self._child: ChildProcess | None = None
         self._turn = asyncio.Lock()
         self._answer: asyncio.Future[bytes] | None = None
 
@@ -88,7 +88,7 @@ class _Solver:
             if await gone():
                 raise refuse("unavailable", "nobody waits for this preview any more")
             if self._child is None:
-                self._child = Child("crowdveil.server.previews", self._environment, self._heard)
+                self._child = ChildProcess("crowdveil.server.previews", self._environment, self._heard)
                 self._child.start()
             self._answer = asyncio.get_running_loop().create_future()
             while not self._child.write(new.to_bytes()):
@@ -169,7 +169,7 @@ def main() -> None:
                 answer = {"error": {"field": "plan", "value": "", "expected": str(error)}}
             except Exception as error:  # who asked would wait for a process that has ended
                 answer = {"error": {"field": "plan", "value": "", "expected": f"cannot be computed ({error!r})"}}
-            tell(json.dumps(answer).encode())
+            write_to_parent(json.dumps(answer).encode())
 
 
 if __name__ == "__main__":

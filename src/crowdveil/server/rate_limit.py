@@ -16,7 +16,7 @@ MAX_ADDRESSES = 100_000
 """Beyond, those who were quiet longest are forgotten."""
 
 
-class Limiter:
+class RateLimiter:
     """At most so many a minute from one address; a whole minute's worth may come at once."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
@@ -56,7 +56,7 @@ def network_of(address: str) -> str:
     return str(found)
 
 
-def is_this_machine(address: str) -> bool:
+def is_loopback(address: str) -> bool:
     """Whether an address is the loopback's."""
     try:
         return ip_address(address).is_loopback

@@ -8,8 +8,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from crowdveil.errors import StoreError
 from crowdveil.server.logs import log
 from crowdveil.server.metrics import Metrics
-from crowdveil.server.rate_limit import Limiter, is_this_machine
-from crowdveil.server.refusals import RefusedError, answer, refuse
+from crowdveil.server.rate_limit import RateLimiter, is_loopback
+from crowdveil.server.refusals import RequestRefused, answer, refuse
 from crowdveil.server.settings import ServerSettings
 
 OPERATOR = "/v1/operator/"
@@ -29,7 +29,7 @@ class RequestGuard:
         self._app = app
         self._settings = settings
         self._metrics = metrics
-        self._limiter = Limiter(settings.requests_per_minute)
+        self._limiter = RateLimiter(settings.requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -61,7 +61,7 @@ class RequestGuard:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = address_of(scope)
-        if not is_this_machine(address):
+        if not is_loopback(address):
             if not self._limiter.allows(address):
                 raise refuse("too-many-requests")
             self._limiter.count(address)
@@ -89,12 +89,12 @@ def address_of(scope: Scope) -> str:
     return client[0] if client else ""
 
 
-def _too_large(most: int) -> RefusedError:
+def _too_large(most: int) -> RequestRefused:
     return refuse("too-large", f"the request's body is larger than {most:,} bytes")
 
 
-def _refusal(error: Exception) -> RefusedError:
-    if isinstance(error, RefusedError):
+def _refusal(error: Exception) -> RequestRefused:
+    if isinstance(error, RequestRefused):
         return error
     if isinstance(error, StoreError):
         log().error("store-unavailable", extra={"reason": str(error)})

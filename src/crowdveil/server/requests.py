@@ -14,12 +14,12 @@ from fastapi import Depends, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.errors import InputError
-from crowdveil.server.rate_limit import is_this_machine
+from crowdveil.server.rate_limit import is_loopback
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.server.request_guard import address_of
 from crowdveil.server.services import Services
 from crowdveil.store import is_participant, operators
-from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROBLEMS, Kind, Message, Problem, secret_digest
+from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROBLEMS, Message, Problem, ProblemKind, secret_digest
 
 JSON = "application/json"
 MAX_TOKEN = 200
@@ -83,7 +83,7 @@ async def operator(request: Request, shown: Bearer, services: ServicesOf) -> str
         raise refuse("too-many-requests", "too many wrong tokens from this address; wait a minute")
     name = await operator_with(services, shown)
     if name is None:
-        if not is_this_machine(address):
+        if not is_loopback(address):
             services.failures.count(address)
         participant = await run_in_threadpool(is_participant, services.store, shown)
         raise refuse("forbidden" if participant else "unauthorized")
@@ -131,7 +131,7 @@ def body_of(message: type[Message]) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {JSON: {"schema": schema}}}}
 
 
-def problems(*kinds: Kind) -> dict[int | str, dict[str, Any]]:
+def problems(*kinds: ProblemKind) -> dict[int | str, dict[str, Any]]:
     """The problems that a route may answer with, besides those that every route may."""
     schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
     titles: dict[int, list[str]] = {}

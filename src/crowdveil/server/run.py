@@ -17,7 +17,7 @@ import uvicorn
 
 from crowdveil.errors import InputError
 from crowdveil.server.app import create_app
-from crowdveil.server.child_process import Child
+from crowdveil.server.child_process import ChildProcess
 from crowdveil.server.logs import log, set_up
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.scheduler import DATABASE
@@ -84,7 +84,7 @@ class _Conducted:
         self._metrics = metrics
         self._nudged = 0.0
         self._later: asyncio.TimerHandle | None = None
-        self.child = Child("crowdveil.server.scheduler", {DATABASE: database_url}, self._heard)
+        self.child = ChildProcess("crowdveil.server.scheduler", {DATABASE: database_url}, self._heard)
 
     def wake(self) -> None:
         """Tell it that something has changed, now or very soon."""

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 from crowdveil.campaign import RoundOpened, State, advance, expected_coverage, next_policy, resume
 from crowdveil.campaign.from_wire import choose, plan_from_wire, round_seats
 from crowdveil.errors import CrowdveilError, StoreError
-from crowdveil.server.child_process import tell, wake_at_each_line
+from crowdveil.server.child_process import wake_at_each_line, write_to_parent
 from crowdveil.server.services import read_plan
 from crowdveil.store import (
     Campaign,
@@ -195,10 +195,10 @@ def main() -> None:
             wake.clear()
             try:
                 for one in conductor.step(int(time())):
-                    tell(json.dumps(asdict(one)).encode())
+                    write_to_parent(json.dumps(asdict(one)).encode())
                     wake.set()  # one step may have made the next one due
             except StoreError as error:
-                tell(json.dumps(asdict(SchedulerEvent("store-unavailable", "", reason=str(error)))).encode())
+                write_to_parent(json.dumps(asdict(SchedulerEvent("store-unavailable", "", reason=str(error)))).encode())
                 threading.Event().wait(IDLE_S)
             if heard:
                 threading.Event().wait(BUSY_S)
@@ -208,5 +208,5 @@ if __name__ == "__main__":
     try:
         main()
     except StoreError as error:
-        tell(json.dumps(asdict(SchedulerEvent("store-unavailable", "", reason=str(error)))).encode())
+        write_to_parent(json.dumps(asdict(SchedulerEvent("store-unavailable", "", reason=str(error)))).encode())
         sys.exit(1)

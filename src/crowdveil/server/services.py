@@ -11,7 +11,7 @@ from time import monotonic, time
 from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.previews import Previews
-from crowdveil.server.rate_limit import Limiter
+from crowdveil.server.rate_limit import RateLimiter
 from crowdveil.server.settings import ServerSettings
 from crowdveil.store import Campaign, Store, get_campaign, policy_bytes, rounds_of
 from crowdveil.wire import PROTOCOL, Announcement, CampaignPlan
@@ -28,7 +28,7 @@ class Services:
     metrics: Metrics
     commit_queue: CommitQueue
     previews: Previews
-    failures: Limiter
+    failures: RateLimiter
     wake: Callable[[], None]
     """Tells the conductor that something has changed."""
     clock: Callable[[], float] = time

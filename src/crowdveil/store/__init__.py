@@ -12,7 +12,7 @@ and triggers, `migrations/`), not by the code path:
         create_campaign(store, "coffee", plan_json, offer="A free coffee", seed=7, created=now)
         set_state(store, "coffee", "open")
         open_round(store, "coffee", 0, policy, size=100)
-        seat = enrol(store, "coffee", secret_hash)
+        seat = take_seat(store, "coffee", secret_hash)
         outcomes = add_reports(store, [Report("coffee", seat.participant, seat.round, seat.policy_hash, 17, digest)])
         round = close_round(store, "coffee", 0)
 
@@ -35,12 +35,12 @@ from crowdveil.store.participants import (
     SeatClaim,
     StoredSeat,
     add_invites,
-    enrol,
-    enrol_many,
     is_participant,
     seats_of,
+    take_seat,
+    take_seats,
 )
-from crowdveil.store.reports import ReportOutcome, ReportRows, SubmittedReport, add_reports, reports_of, rows_of
+from crowdveil.store.reports import ReportOutcome, ReportRows, StoredReport, add_reports, reports_of, rows_of
 from crowdveil.store.rounds import (
     RoundProgress,
     RoundRow,
@@ -73,8 +73,8 @@ __all__ = [
     "SeatClaim",
     "Store",
     "StoredEstimate",
+    "StoredReport",
     "StoredSeat",
-    "SubmittedReport",
     "add_invites",
     "add_operator",
     "add_reports",
@@ -82,8 +82,6 @@ __all__ = [
     "close_round",
     "closed_rounds",
     "create_campaign",
-    "enrol",
-    "enrol_many",
     "estimates_of",
     "get_campaign",
     "is_participant",
@@ -104,4 +102,6 @@ __all__ = [
     "seats_of",
     "selection_of",
     "set_state",
+    "take_seat",
+    "take_seats",
 ]

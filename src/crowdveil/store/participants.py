@@ -12,7 +12,7 @@ from crowdveil.errors import InputError
 from crowdveil.store import schema
 from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store, parts
-from crowdveil.store.lists import each, insert_rows
+from crowdveil.store.list_parameters import each, insert_rows
 
 _people = schema.participants
 
@@ -45,12 +45,12 @@ def add_invites(store: Store, campaign: str, invite_hashes: Iterable[str]) -> No
             connection.execute(store.insert(schema.invites).on_conflict_do_nothing(), rows)
 
 
-def enrol(store: Store, campaign: str, secret_hash: str, invite_hash: str | None = None) -> StoredSeat | NoSeat:
+def take_seat(store: Store, campaign: str, secret_hash: str, invite_hash: str | None = None) -> StoredSeat | NoSeat:
     """A seat in the open round; for a secret that has one, that one."""
-    return enrol_many(store, [SeatClaim(campaign, secret_hash, invite_hash)])[0]
+    return take_seats(store, [SeatClaim(campaign, secret_hash, invite_hash)])[0]
 
 
-def enrol_many(store: Store, requests: Sequence[SeatClaim]) -> list[StoredSeat | NoSeat]:
+def take_seats(store: Store, requests: Sequence[SeatClaim]) -> list[StoredSeat | NoSeat]:
     """Answer many requests, in order, in one transaction: many seats for one wait on the disk."""
     answers: list[StoredSeat | NoSeat] = ["not-found"] * len(requests)
     places: dict[str, list[int]] = {}

@@ -15,7 +15,7 @@ from crowdveil.arrays import IntArray
 from crowdveil.campaign.selection import Reports
 from crowdveil.store import schema
 from crowdveil.store.database import Store
-from crowdveil.store.lists import each, insert_rows
+from crowdveil.store.list_parameters import each, insert_rows
 from crowdveil.vocabulary import NULL
 
 _reports, _people, _rounds = schema.reports, schema.participants, schema.rounds
@@ -35,7 +35,7 @@ ReportOutcome = Literal[
 """`accepted` and `repeated` (the same report was there) earn a receipt; the others say why not."""
 
 
-class SubmittedReport(NamedTuple):
+class StoredReport(NamedTuple):
     """One report as it arrives."""
 
     campaign: str
@@ -55,7 +55,7 @@ class ReportRows(NamedTuple):
     symbol: IntArray
 
 
-def add_reports(store: Store, reports: Sequence[SubmittedReport]) -> list[ReportOutcome]:
+def add_reports(store: Store, reports: Sequence[StoredReport]) -> list[ReportOutcome]:
     """Store many reports in one transaction (the group commit) and say of each, in order, what became of it.
 
     When this returns, everything that was accepted is on disk.
@@ -147,7 +147,7 @@ class _Seats(NamedTuple):
     rows: dict[int, _Seat]
 
 
-def _seats(connection: Connection, campaign: str, reports: list[SubmittedReport]) -> _Seats:
+def _seats(connection: Connection, campaign: str, reports: list[StoredReport]) -> _Seats:
     ask = _statements(connection.dialect.name)
     current = connection.execute(ask.lock, {"campaign": campaign}).first()
     numbers = sorted({one.participant for one in reports})
@@ -156,10 +156,10 @@ def _seats(connection: Connection, campaign: str, reports: list[SubmittedReport]
     return _Seats(None, False, rows) if current is None else _Seats(current.number, current.state == "paused", rows)
 
 
-def _add(connection: Connection, campaign: str, reports: list[SubmittedReport], seats: _Seats) -> list[ReportOutcome]:
+def _add(connection: Connection, campaign: str, reports: list[StoredReport], seats: _Seats) -> list[ReportOutcome]:
     stored = {number: row.digest for number, row in seats.rows.items() if row.digest is not None}
     outcomes: list[ReportOutcome] = []
-    new: dict[int, SubmittedReport] = {}
+    new: dict[int, StoredReport] = {}
     for one in reports:
         if one.participant in stored:
             outcomes.append("repeated" if stored[one.participant] == one.digest else "report-conflict")
@@ -178,7 +178,7 @@ def _add(connection: Connection, campaign: str, reports: list[SubmittedReport], 
     return outcomes
 
 
-def _judge(one: SubmittedReport, seats: _Seats) -> ReportOutcome:
+def _judge(one: StoredReport, seats: _Seats) -> ReportOutcome:
     """What becomes of a participant's first report."""
     seat = seats.rows.get(one.participant)
     if seat is None:
@@ -194,7 +194,7 @@ def _judge(one: SubmittedReport, seats: _Seats) -> ReportOutcome:
     return "paused" if seats.paused else "accepted"
 
 
-def _insert(connection: Connection, campaign: str, new: dict[int, SubmittedReport]) -> list[SubmittedReport]:
+def _insert(connection: Connection, campaign: str, new: dict[int, StoredReport]) -> list[StoredReport]:
     """Insert, and return those whose participant had a report by then."""
     if not new:
         return []

@@ -6,6 +6,7 @@ it travels as `Policy.to_bytes()` under `POLICY_MEDIA_TYPE`, the same bytes for 
 """
 
 from crowdveil.vocabulary import CampaignState, ParticipantState
+from crowdveil.wire.area import AreaRequest, AreaShape, Estimates, RoundEstimate
 from crowdveil.wire.message import POLICY_MEDIA_TYPE, PROTOCOL, Message, first_error, policy_etag, secret_digest
 from crowdveil.wire.operator import (
     AuditRecord,
@@ -24,10 +25,9 @@ from crowdveil.wire.operator import (
     SelectionRow,
     StateChange,
 )
-from crowdveil.wire.participant import STATUS_BYTES, Announcement, ParticipantStatus, Receipt, Seat, SeatRequest, Upload
-from crowdveil.wire.problem import PROBLEM_MEDIA_TYPE, PROBLEMS, Kind, Problem
+from crowdveil.wire.participant import STATUS_BYTES, Announcement, ParticipantStatus, Receipt, Report, Seat, SeatRequest
+from crowdveil.wire.problem import PROBLEM_MEDIA_TYPE, PROBLEMS, Problem, ProblemKind
 from crowdveil.wire.schemas import json_schemas
-from crowdveil.wire.shape import AreaRequest, AreaShape, Estimates, RoundEstimate
 
 __all__ = [
     "POLICY_MEDIA_TYPE",
@@ -50,21 +50,21 @@ __all__ = [
     "Health",
     "InviteRequest",
     "Invites",
-    "Kind",
     "Message",
     "ParticipantState",
     "ParticipantStatus",
     "Preview",
     "PreviewPoint",
     "Problem",
+    "ProblemKind",
     "Receipt",
+    "Report",
     "RoundEstimate",
     "RoundView",
     "Seat",
     "SeatRequest",
     "SelectionRow",
     "StateChange",
-    "Upload",
     "first_error",
     "json_schemas",
     "policy_etag",

@@ -4,7 +4,7 @@
     GET campaign                    →          CampaignInfo
     Enrolment (digest of a secret)  →          Seat           the same one again for the same digest
     GET the round's policy          →          Policy.to_bytes(); the seat names its hash
-    Upload (one symbol, or NULL)    →          Receipt        the same one again for the same body
+    Report (one symbol, or NULL)    →          Receipt        the same one again for the same body
     GET status                      →          ParticipantStatus
 
 A device gets its seat in the open round *before* it draws, because a value drawn for one round cannot be sent in
@@ -98,7 +98,7 @@ class Seat(Message):
     policy_hash: Digest
 
 
-class Upload(Message):
+class Report(Message):
     """One report. Its size is the same for every symbol and for NULL."""
 
     protocol: Protocol
@@ -138,7 +138,7 @@ class Receipt(Message):
     digest: Digest
 
     @classmethod
-    def of(cls, campaign: str, participant: int, upload: Upload) -> Self:
+    def of(cls, campaign: str, participant: int, upload: Report) -> Self:
         """The receipt of an upload, by the server that stored it or by the device that checks."""
         return cls(
             protocol=PROTOCOL, campaign=campaign, participant=participant, round=upload.round, digest=upload.digest

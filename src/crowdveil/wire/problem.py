@@ -12,7 +12,7 @@ from crowdveil.wire.message import Message
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 PREFIX = "/problems/"
 
-Kind = Literal[
+ProblemKind = Literal[
     "malformed",
     "invalid",
     "unauthorized",
@@ -37,35 +37,35 @@ Kind = Literal[
 ]
 
 
-class ProblemKind(NamedTuple):
+class ProblemType(NamedTuple):
     """A problem's status and title."""
 
     status: int
     title: str
 
 
-PROBLEMS: dict[Kind, ProblemKind] = {
-    "malformed": ProblemKind(400, "The request is not JSON of this protocol"),
-    "unauthorized": ProblemKind(401, "A valid token is needed"),
-    "forbidden": ProblemKind(403, "This token is for another role"),
-    "bad-invite": ProblemKind(403, "The invite is unknown, or was used by another device"),
-    "not-found": ProblemKind(404, "There is no such thing"),
-    "unknown-participant": ProblemKind(404, "There is no such participant; enrol first"),
-    "method-not-allowed": ProblemKind(405, "This address does not answer that method"),
-    "wrong-state": ProblemKind(409, "The campaign is not in a state that allows this"),
-    "no-seat": ProblemKind(409, "No seat is free at the moment; ask again when the next round opens"),
-    "report-conflict": ProblemKind(409, "Another report of this participant was stored before; it stays"),
-    "round-closed": ProblemKind(409, "The round is closed; the report was not counted"),
-    "wrong-round": ProblemKind(409, "The participant's seat is in another round"),
-    "wrong-policy": ProblemKind(409, "The report was drawn from another policy than the round's"),
-    "too-large": ProblemKind(413, "The request is too large"),
-    "unsupported-media-type": ProblemKind(415, "The request is not of a media type that is read here"),
-    "invalid": ProblemKind(422, "A field does not fit"),
-    "wrong-symbol": ProblemKind(422, "The round's policy has no such symbol"),
-    "too-many-requests": ProblemKind(429, "Too many requests; wait and send the same again"),
-    "internal": ProblemKind(500, "The server failed"),
-    "unavailable": ProblemKind(503, "The server cannot store at the moment; send the same again"),
-    "paused": ProblemKind(503, "The campaign is paused; send the same again later"),
+PROBLEMS: dict[ProblemKind, ProblemType] = {
+    "malformed": ProblemType(400, "The request is not JSON of this protocol"),
+    "unauthorized": ProblemType(401, "A valid token is needed"),
+    "forbidden": ProblemType(403, "This token is for another role"),
+    "bad-invite": ProblemType(403, "The invite is unknown, or was used by another device"),
+    "not-found": ProblemType(404, "There is no such thing"),
+    "unknown-participant": ProblemType(404, "There is no such participant; take_seat first"),
+    "method-not-allowed": ProblemType(405, "This address does not answer that method"),
+    "wrong-state": ProblemType(409, "The campaign is not in a state that allows this"),
+    "no-seat": ProblemType(409, "No seat is free at the moment; ask again when the next round opens"),
+    "report-conflict": ProblemType(409, "Another report of this participant was stored before; it stays"),
+    "round-closed": ProblemType(409, "The round is closed; the report was not counted"),
+    "wrong-round": ProblemType(409, "The participant's seat is in another round"),
+    "wrong-policy": ProblemType(409, "The report was drawn from another policy than the round's"),
+    "too-large": ProblemType(413, "The request is too large"),
+    "unsupported-media-type": ProblemType(415, "The request is not of a media type that is read here"),
+    "invalid": ProblemType(422, "A field does not fit"),
+    "wrong-symbol": ProblemType(422, "The round's policy has no such symbol"),
+    "too-many-requests": ProblemType(429, "Too many requests; wait and send the same again"),
+    "internal": ProblemType(500, "The server failed"),
+    "unavailable": ProblemType(503, "The server cannot store at the moment; send the same again"),
+    "paused": ProblemType(503, "The campaign is paused; send the same again later"),
 }
 """The one table; `Problem` refuses a document that contradicts it."""
 
@@ -83,13 +83,13 @@ class Problem(Message):
     expected: str | None = None
 
     @classmethod
-    def of(cls, kind: Kind, detail: str | None = None) -> Self:
+    def of(cls, kind: ProblemKind, detail: str | None = None) -> Self:
         """A problem of the table; its title does where there is nothing more to say."""
         status, title = PROBLEMS[kind]
         return cls(type=PREFIX + kind, title=title, status=status, detail=detail or title)
 
     @classmethod
-    def of_input(cls, error: InputError, kind: Kind = "invalid") -> Self:
+    def of_input(cls, error: InputError, kind: ProblemKind = "invalid") -> Self:
         """A problem that names the field, the value and what would be right."""
         status, title = PROBLEMS[kind]
         return cls(
@@ -103,15 +103,15 @@ class Problem(Message):
         )
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ProblemKind:
         """The entry of the table that this is."""
-        return cast(Kind, self.type.removeprefix(PREFIX))
+        return cast(ProblemKind, self.type.removeprefix(PREFIX))
 
     @model_validator(mode="after")
     def _as_in_the_table(self) -> Self:
         known = PROBLEMS.get(self.kind) if self.type.startswith(PREFIX) else None
         if known is None:
-            raise ValueError(f"type should be {PREFIX} and one of {', '.join(get_args(Kind))}")
+            raise ValueError(f"type should be {PREFIX} and one of {', '.join(get_args(ProblemKind))}")
         if known != (self.status, self.title):
             raise ValueError(f"status and title should be {known.status}, {known.title!r}")
         return self

@@ -1,7 +1,7 @@
 """Many light devices over real HTTP: a seat, one report, the same bytes until a receipt comes.
 
 They draw nothing and certify nothing, so that thousands of them fit beside the server that they load. What they were
-told is kept: who was acknowledged is what the database is held against afterwards (`judge`).
+told is kept: who was acknowledged is what the database is held against afterwards (`verify`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from time import monotonic
 from typing import NamedTuple
 
 from crowdveil.policy.policy import Policy
-from crowdveil.wire import PROTOCOL, Problem, Receipt, Seat, SeatRequest, Upload, secret_digest
-from tests.faults.nursery import HOST
+from crowdveil.wire import PROTOCOL, Problem, Receipt, Report, Seat, SeatRequest, secret_digest
+from tests.faults.server_processes import HOST
 
 TIMEOUT_S = 10.0
 NULLS = 0.05
@@ -46,7 +46,7 @@ class Sent:
     answered: bool = False
 
 
-class Wire:
+class HttpConnection:
     """One connection, made again when it breaks."""
 
     def __init__(self, port: Callable[[], int], timeout_s: float = TIMEOUT_S, sent: list[Sent] | None = None) -> None:
@@ -75,13 +75,13 @@ class Wire:
                 answer, lasts = await read_answer(reader)
                 sent.answered = True
         except (OSError, EOFError, TimeoutError, ValueError):
-            self.hang_up()
+            self.disconnect()
             return None
         if not lasts:
-            self.hang_up()
+            self.disconnect()
         return answer
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         """Drop the connection."""
         if self._ends is not None:
             self._ends[1].close()
@@ -103,7 +103,7 @@ class LightDevice:
     campaign: str
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     seat: Seat | None = None
-    upload: Upload | None = None
+    upload: Report | None = None
     receipt: Receipt | None = None
 
     @property
@@ -118,14 +118,14 @@ class Load:
         self,
         ports: Sequence[int],
         campaigns: Sequence[str],
-        dice: random.Random,
+        rng: random.Random,
         pause_s: float = 0.05,
         symbol: Callable[[int], int | None] | None = None,
     ) -> None:
         """`symbol` chooses from so many; left out: any, and now and then NULL."""
         self._ports = ports
         self._campaigns = campaigns
-        self._dice = dice
+        self._dice = rng
         self._pause_s = pause_s
         self._symbol = symbol or self._any_symbol
         self.stopping = False
@@ -149,15 +149,15 @@ class Load:
                 group.create_task(self._work(left))
 
     async def _work(self, left: object) -> None:
-        wire = Wire(lambda: self._dice.choice(self._ports), sent=self.sent)
+        wire = HttpConnection(lambda: self._dice.choice(self._ports), sent=self.sent)
         while not self.stopping and (left is None or next(left, None) is not None):  # type: ignore[call-overload]
             device = LightDevice(self._dice.choice(self._campaigns))
             if await self._take_seat(wire, device):
                 self.devices.append(device)
                 await self._report(wire, device)
-        wire.hang_up()
+        wire.disconnect()
 
-    async def _take_seat(self, wire: Wire, device: LightDevice) -> bool:
+    async def _take_seat(self, wire: HttpConnection, device: LightDevice) -> bool:
         body = SeatRequest(protocol=PROTOCOL, secret_digest=device.secret_hash).to_bytes()
         path = f"/v1/campaigns/{device.campaign}"
         unsure = False
@@ -177,7 +177,7 @@ class Load:
         await self._learn_policy(wire, device.campaign, device.seat)
         return True
 
-    async def _learn_policy(self, wire: Wire, campaign: str, seat: Seat) -> None:
+    async def _learn_policy(self, wire: HttpConnection, campaign: str, seat: Seat) -> None:
         while (campaign, seat.round) not in self.policies:
             answer = await wire.ask("GET", f"/v1/campaigns/{campaign}/rounds/{seat.round}/policy")
             if answer is not None and answer.status == 200:
@@ -187,10 +187,10 @@ class Load:
         if self.policies[campaign, seat.round].hash != seat.policy_hash:
             self.faults.append(f"{campaign}, round {seat.round}: seats under two policies")
 
-    async def _report(self, wire: Wire, device: LightDevice) -> None:
+    async def _report(self, wire: HttpConnection, device: LightDevice) -> None:
         assert device.seat is not None
         symbols = self.policies[device.campaign, device.seat.round].symbol_count
-        device.upload = Upload.of(device.seat, self._symbol(symbols))
+        device.upload = Report.of(device.seat, self._symbol(symbols))
         body = device.upload.to_bytes()
         headers = {**JSON_BODY, "authorization": f"Bearer {device.secret}"}
         while device.receipt is None:
@@ -223,17 +223,17 @@ class Load:
 
 async def answers(port: int) -> bool:
     """Whether a server is well."""
-    wire = Wire(lambda: port, 2.0)
+    wire = HttpConnection(lambda: port, 2.0)
     answer = await wire.ask("GET", "/healthz")
-    wire.hang_up()
+    wire.disconnect()
     return answer is not None and answer.status == 200
 
 
-class OperatorWire:
+class OperatorConnection:
     """What an operator asks, again until it is answered."""
 
     def __init__(self, port: Callable[[], int], token: str) -> None:
-        self._wire = Wire(port)
+        self._wire = HttpConnection(port)
         self._headers = {"authorization": f"Bearer {token}"}
 
     async def __call__(self, method: str, path: str, body: bytes = b"", within_s: float = 60.0) -> bytes:
@@ -263,9 +263,9 @@ class OperatorWire:
             while json.loads(await self("GET", f"/campaigns/{campaign}"))["state"] != "finished":
                 await asyncio.sleep(0.1)
 
-    def hang_up(self) -> None:
+    def disconnect(self) -> None:
         """Drop the connection."""
-        self._wire.hang_up()
+        self._wire.disconnect()
 
 
 def _state(state: str) -> bytes:

@@ -25,10 +25,10 @@ from crowdveil.wire import (
     CampaignPlan,
     CampaignView,
     Problem,
+    Report,
     Seat,
     SeatRequest,
     StateChange,
-    Upload,
     secret_digest,
 )
 from tests.town import square_town
@@ -61,7 +61,7 @@ def plan(**changes: Any) -> CampaignPlan:
     return CampaignPlan.model_validate(given)
 
 
-class Hall:
+class ServerHarness:
     """A server that its test drives."""
 
     def __init__(self, store: Store, settings: server_settings.ServerSettings | None = None, client: str = "127.0.0.1"):
@@ -72,7 +72,7 @@ class Hall:
             store, settings or server_settings.ServerSettings(announcement_age_s=0), clock=lambda: NOW
         )
         line = httpx.ASGITransport(self.app, client=(client, 50_000), raise_app_exceptions=False)
-        self.client = httpx.AsyncClient(transport=line, base_url="http://hall")
+        self.client = httpx.AsyncClient(transport=line, base_url="http://server")
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -94,7 +94,7 @@ class Hall:
         return self.ask(method, f"/v1/operator{path}", body, **AS_OPERATOR)
 
     def step(self, seconds: int = 0) -> list[SchedulerEvent]:
-        """Let the conductor look at everything once, some seconds later."""
+        """Let the scheduler look at everything once, some seconds later."""
         self.now += seconds
         return step(self.store, self.now)
 
@@ -111,17 +111,17 @@ class Hall:
     def view(self, name: str = NAME) -> CampaignView:
         return CampaignView.from_bytes(self.operate("GET", f"/campaigns/{name}").content)
 
-    def enrol(self, secret: str, name: str = NAME, invite: str | None = None) -> httpx.Response:
+    def take_seat(self, secret: str, name: str = NAME, invite: str | None = None) -> httpx.Response:
         body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
         return self.ask("POST", f"/v1/campaigns/{name}/seats", body)
 
-    def upload(self, secret: str, upload: Upload, name: str = NAME) -> httpx.Response:
+    def upload(self, secret: str, upload: Report, name: str = NAME) -> httpx.Response:
         return self.ask("PUT", f"/v1/campaigns/{name}/report", upload.to_bytes(), authorization=f"Bearer {secret}")
 
     def report(self, secret: str, symbol: int | None, name: str = NAME) -> httpx.Response:
         """Take a seat and report."""
-        seat = Seat.from_bytes(self.enrol(secret, name).content)
-        return self.upload(secret, Upload.of(seat, symbol), name)
+        seat = Seat.from_bytes(self.take_seat(secret, name).content)
+        return self.upload(secret, Report.of(seat, symbol), name)
 
     def send(self, request: HttpRequest) -> HttpReply:
         """As a transport for devices."""
@@ -132,7 +132,7 @@ class Hall:
         """A request whose length is not announced."""
         return self._request(method, path, parts, dict(JSON))
 
-    def enrol_later(self, secret: str) -> Future[httpx.Response]:
+    def take_seat_later(self, secret: str) -> Future[httpx.Response]:
         """Ask for a seat, and do not wait."""
         body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
         path = f"/v1/campaigns/{NAME}/seats"
@@ -149,7 +149,7 @@ class Hall:
             Ledger.create(path)
         dice = secrets.randbits if seed is None else random.Random(seed).getrandbits
         return Device(
-            DeviceSettings(retry_policy=RetryPolicy(attempts=2), beat_s=0),
+            DeviceSettings(retry_policy=RetryPolicy(attempts=2), seat_interval_s=0),
             path,
             self,
             sleep=lambda _: None,

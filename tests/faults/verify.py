@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import create_engine, text
 
 from crowdveil.store import NULL
-from tests.faults.light import LightDevice
+from tests.faults.light_devices import LightDevice
 
 
-class Report(NamedTuple):
+class AcknowledgedReport(NamedTuple):
     """A report, as a device knows it or as it is stored."""
 
     participant: int
@@ -33,20 +33,22 @@ class Stored(NamedTuple):
     state: str
     seats: list[tuple[str, int]]
     """Secret hash, participant."""
-    reports: list[Report]
+    reports: list[AcknowledgedReport]
     rounds: list[tuple[int, str, str, int]]
     """Number, state, counts, nulls."""
     selected: list[int]
 
 
-def acknowledged(devices: Sequence[LightDevice], campaign: str) -> dict[str, Report]:
+def acknowledged(devices: Sequence[LightDevice], campaign: str) -> dict[str, AcknowledgedReport]:
     """What devices got receipts for, by secret hash."""
     found = {}
     for one in devices:
         if one.campaign == campaign and one.receipt is not None and one.upload is not None:
             symbol = one.upload.symbol_number
             stored = NULL if symbol is None else symbol
-            found[one.secret_hash] = Report(one.receipt.participant, one.receipt.round, stored, one.receipt.digest)
+            found[one.secret_hash] = AcknowledgedReport(
+                one.receipt.participant, one.receipt.round, stored, one.receipt.digest
+            )
     return found
 
 
@@ -62,7 +64,7 @@ def read(database: str, campaign: str) -> Stored:
             rows("SELECT state FROM campaigns WHERE id = :c")[0][0],
             rows("SELECT secret_hash, number FROM participants WHERE campaign = :c"),
             [
-                Report(*row)
+                AcknowledgedReport(*row)
                 for row in rows(
                     "SELECT participant, round, coalesce(symbol, -1), digest FROM reports WHERE campaign = :c"
                 )
@@ -85,13 +87,13 @@ def integrity(database: str) -> list[str]:
     return [] if found == ["ok"] else found
 
 
-def judge(told: Mapping[str, Report], stored: Stored) -> list[str]:
+def verify(told: Mapping[str, AcknowledgedReport], stored: Stored) -> list[str]:
     """Everything that is not as promised."""
     faults = []
     seats: dict[str, list[int]] = {}
     for secret_hash, participant in stored.seats:
         seats.setdefault(secret_hash, []).append(participant)
-    by_participant: dict[int, list[Report]] = {}
+    by_participant: dict[int, list[AcknowledgedReport]] = {}
     for report in stored.reports:
         by_participant.setdefault(report.participant, []).append(report)
     for secret_hash, report in told.items():
@@ -107,7 +109,7 @@ def judge(told: Mapping[str, Report], stored: Stored) -> list[str]:
     return faults + _counts(told, stored)
 
 
-def _counts(told: Mapping[str, Report], stored: Stored) -> list[str]:
+def _counts(told: Mapping[str, AcknowledgedReport], stored: Stored) -> list[str]:
     expected: dict[int, Counter[int]] = {}
     for report in told.values():
         expected.setdefault(report.round, Counter())[report.symbol] += 1

@@ -1,11 +1,11 @@
 """Server processes that start fast and can be killed: each is forked from a parent that has imported everything.
 
-    python -m tests.faults.nursery FD        (started by `Nursery`, speaks JSON lines over a socket)
+    python -m tests.faults.server_processes FD        (started by `ServerProcesses`, speaks JSON lines over a socket)
 
 Loading the server's libraries takes seconds, which would leave little of a run to be killed in. What is forked is a
 process like any other: it opens its database, listens, answers, and dies of SIGKILL without a chance to tidy up; and so
-does its conductor, which notices that nobody holds the other end of its standard input. The server's own code runs
-unchanged, but for the way its conductor's process is made. `cold` starts the command that people start, for comparison.
+does its scheduler, which notices that nobody holds the other end of its standard input. The server's own code runs
+unchanged, but for the way its scheduler's process is made. `cold` starts the command that people start, for comparison.
 
 Every server leads a session of its own, so that what it leaves behind can be found.
 
@@ -34,17 +34,17 @@ from typing import Any, Self
 
 HOST = "127.0.0.1"
 GONE_S = 20.0
-"""A conductor that is still loading its libraries notices the end of its server only when that is done."""
+"""A scheduler that is still loading its libraries notices the end of its server only when that is done."""
 
 
 @dataclass(frozen=True)
-class Life:
+class ServerOptions:
     """What a server process is started with."""
 
     database: str
     port: int
     log: str
-    """Everything that it or its conductor writes is added to this file."""
+    """Everything that it or its scheduler writes is added to this file."""
     settings: dict[str, Any] = field(default_factory=dict)
     variant: str = ""
 
@@ -52,10 +52,10 @@ class Life:
 class Server:
     """A server process; whoever started it ends it."""
 
-    def __init__(self, pid: int, life: Life, wait: Callable[[int], int]) -> None:
+    def __init__(self, pid: int, options: ServerOptions, wait: Callable[[int], int]) -> None:
         self.pid = pid
-        self.port = life.port
-        self.log = life.log
+        self.port = options.port
+        self.log = options.log
         self._wait = wait
         self.code: int | None = None
 
@@ -133,7 +133,7 @@ def wait_until_it_answers(server: Server, within_s: float = 60.0) -> float:
     raise TimeoutError(f"no answer at port {server.port} after {within_s:g} s; {server.last_words()}")
 
 
-class Nursery:
+class ServerProcesses:
     """The parent of forked servers; closing it ends those that still live."""
 
     def __enter__(self) -> Self:
@@ -141,7 +141,7 @@ class Nursery:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # a process that forks should have one thread
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.faults.nursery", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.faults.server_processes", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env=environment,
@@ -154,9 +154,9 @@ class Nursery:
         self._line.close()
         self._process.wait()
 
-    def start(self, life: Life) -> Server:
+    def start(self, options: ServerOptions) -> Server:
         """A new server process; it may not listen yet."""
-        return Server(self._ask({"do": "start", "life": asdict(life)}), life, self._waited)
+        return Server(self._ask({"do": "start", "options": asdict(options)}), options, self._waited)
 
     def _waited(self, pid: int) -> int:
         return self._ask({"do": "wait", "pid": pid})
@@ -169,9 +169,9 @@ class Nursery:
 
 
 @contextmanager
-def running(nursery: Nursery, life: Life) -> Iterator[Server]:
+def running(processes: ServerProcesses, options: ServerOptions) -> Iterator[Server]:
     """A server that answers, until the block ends; whatever became of it by then, it is gone afterwards."""
-    server = nursery.start(life)
+    server = processes.start(options)
     try:
         wait_until_it_answers(server)
         yield server
@@ -181,16 +181,23 @@ def running(nursery: Nursery, life: Life) -> Iterator[Server]:
         server.left_behind()
 
 
-def cold(life: Life) -> Server:
+def cold(options: ServerOptions) -> Server:
     """The command that people start, `crowdveil serve`, from nothing."""
-    command = [str(Path(sys.executable).with_name("crowdveil")), "serve", "--database", life.database]
-    command += ["--port", str(life.port), "--data", str(Path(life.log).parent), "--requests-per-minute", "1000000"]
-    with open(life.log, "ab") as log:
+    command = [str(Path(sys.executable).with_name("crowdveil")), "serve", "--database", options.database]
+    command += [
+        "--port",
+        str(options.port),
+        "--data",
+        str(Path(options.log).parent),
+        "--requests-per-minute",
+        "1000000",
+    ]
+    with open(options.log, "ab") as log:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-    return Server(process.pid, life, lambda _: process.wait())
+    return Server(process.pid, options, lambda _: process.wait())
 
 
-# --- in the nursery's own process -----------------------------------------------------------------------------
+# --- in the parent process of all servers --------------------------------------------------------------------
 
 
 def main() -> None:
@@ -209,7 +216,7 @@ def main() -> None:
         for text in iter(line.readline, b""):
             order = json.loads(text)
             if order["do"] == "start":
-                answer = _fork(partial(_live, Life(**order["life"])))
+                answer = _fork(partial(_live, ServerOptions(**order["options"])))
                 living.add(answer)
             else:
                 _, status = os.waitpid(order["pid"], 0)
@@ -239,39 +246,39 @@ def _fork(live: Callable[[], None]) -> int:
         os._exit(code)
 
 
-def _live(life: Life) -> None:
+def _live(options: ServerOptions) -> None:
     from crowdveil.server import run
-    from crowdveil.server.child_process import Child
+    from crowdveil.server.child_process import ChildProcess
     from crowdveil.server.settings import ServerSettings
 
     os.setsid()
-    log = os.open(life.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    log = os.open(options.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(log, 1)
     os.dup2(log, 2)
     os.closerange(3, 4096)
-    VARIANTS[life.variant]()
+    VARIANTS[options.variant]()
     # Before any database is open: SQLite's locks do not survive a fork.
-    to_conductor, from_conductor, pid = _fork_conductor(life.database)
+    to_scheduler, from_scheduler, pid = _fork_scheduler(options.database)
 
-    class Forked(Child):
-        """The conductor that was forked already; another one, should it die, is started as ever."""
+    class Forked(ChildProcess):
+        """The scheduler that was forked already; another one, should it die, is started as ever."""
 
         async def _keep(self) -> None:
             loop = asyncio.get_running_loop()
             reader = asyncio.StreamReader()
-            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(from_conductor, "rb"))
-            self._process = _Process(pid, os.fdopen(to_conductor, "wb", buffering=0))  # type: ignore[assignment]
+            await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(from_scheduler, "rb"))
+            self._process = _Process(pid, os.fdopen(to_scheduler, "wb", buffering=0))  # type: ignore[assignment]
             async for line in reader:
                 self._on_line(line)
             if not self._stopping:
                 await super()._keep()
 
-    vars(run)["Child"] = Forked
-    run.serve(life.database, HOST, life.port, ServerSettings(**life.settings))
+    vars(run)["ChildProcess"] = Forked
+    run.serve(options.database, HOST, options.port, ServerSettings(**options.settings))
 
 
 class _Process:
-    """As much of a process as `Child` uses."""
+    """As much of a process as `ChildProcess` uses."""
 
     def __init__(self, pid: int, stdin: Any) -> None:
         self._pid = pid
@@ -302,27 +309,27 @@ class _Process:
         os.kill(self._pid, signal.SIGKILL)
 
 
-def _fork_conductor(database: str) -> tuple[int, int, int]:
+def _fork_scheduler(database: str) -> tuple[int, int, int]:
     from crowdveil.errors import StoreError
-    from crowdveil.server import scheduler as conductor
+    from crowdveil.server import scheduler as scheduler
 
-    theirs_in, to_conductor = os.pipe()
-    from_conductor, theirs_out = os.pipe()
+    theirs_in, to_scheduler = os.pipe()
+    from_scheduler, theirs_out = os.pipe()
 
     def conduct() -> None:
-        os.environ[conductor.DATABASE] = database
+        os.environ[scheduler.DATABASE] = database
         os.dup2(theirs_in, 0)
         os.dup2(theirs_out, 1)
         os.closerange(3, 4096)
         try:
-            conductor.main()
+            scheduler.main()
         except StoreError:
             sys.exit(1)
 
     pid = _fork(conduct)
     os.close(theirs_in)
     os.close(theirs_out)
-    return to_conductor, from_conductor, pid
+    return to_scheduler, from_scheduler, pid
 
 
 # --- servers as they must not be ------------------------------------------------------------------------------
