@@ -32,9 +32,9 @@ from crowdveil.server.scheduler import step
 from crowdveil.store import (
     SeatClaim,
     Store,
+    count_reports,
     create_campaign,
     open_store,
-    reported,
     rounds_of,
     set_state,
     take_seats,
@@ -271,7 +271,7 @@ def a_million(kind: str, url: str, first: int, empty_s: float) -> Iterator[Line]
             symbols = connection.execute(text("SELECT symbols FROM rounds")).scalar_one()
         fill(store, first, MILLION - 1, symbols)
         began = time.perf_counter()
-        there = reported(store, CAMPAIGN, 0)
+        there = count_reports(store, CAMPAIGN, 0)
         count_s = time.perf_counter() - began
         sizes = disk(store, there)
     with running(url) as (server, load):

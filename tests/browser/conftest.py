@@ -1,4 +1,4 @@
-"""Debian's Chromium against a real server; what is missing fails, and says what installs it."""
+"""Run Debian's Chromium against a real server; a missing program fails the test and says what installs it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCREENS = ROOT / "screens"
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 START_S = 60.0
 PATIENCE_MS = 60_000
-"""How long a busy machine may take to show what is waited for."""
+"""How long a busy machine may take to show an element."""
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
 GRAVE = ("serious", "critical")
@@ -112,7 +112,7 @@ KEPT = "caches.match('/join/').then(Boolean)"
 
 
 class Screen:
-    """A page that is looked at: photographed in both sizes, and searched for what shuts people out.
+    """A page under test: screenshots in both sizes, and a search for accessibility problems.
 
     That search takes half of the time; it is made in the size in which a page is mostly used, which is a phone's for
     participants.
@@ -125,14 +125,14 @@ class Screen:
         self.violations: list[str] = []
 
     def wait_until_kept(self) -> None:
-        """Until the page would start without a network: it keeps itself after its parts."""
+        """Wait until the page could start without a network: the page is cached after its parts."""
         late = time.monotonic() + PATIENCE_MS / 1000
         while not self.page.evaluate(KEPT):  # wait_for_function takes a promise for a yes
             assert time.monotonic() < late, "the page is not kept"
             self.page.wait_for_timeout(50)
 
     def shoot(self, name: str, *, whole: bool = True) -> None:
-        """Photograph the state in both sizes, and remember what axe finds grave in it."""
+        """Take screenshots in both sizes, and record serious findings of axe."""
         SCREENS.mkdir(exist_ok=True)
         (SCREENS / ".gitignore").write_text("*\n")
         for size, viewport in (("phone", PHONE), ("desktop", DESKTOP)):

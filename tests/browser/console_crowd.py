@@ -1,4 +1,4 @@
-"""People who take part, without phones: raw requests, and places drawn around the targets."""
+"""Let people take part by raw requests, with places drawn around the targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_S = 30.0
 
 
 class Crowd:
-    """Joins a campaign some people at a time; people live around the targets, the nearer the likelier."""
+    """People who join a campaign; their places are likelier the nearer they are to the targets."""
 
     def __init__(self, url: str, campaign: str, seed: int = 5) -> None:
         self._client = httpx.Client(base_url=url, timeout=20)
@@ -50,14 +50,14 @@ class Crowd:
         return done
 
     def mistake(self) -> int:
-        """A report of nobody and one for a wrong policy; the status of the last refusal."""
+        """Send a report without a seat and one for a wrong policy; return the status of the last refusal."""
         info = self.info()
         assert info.policy_hash is not None
         secret = token_hex(16)
         seat = self._seat(secret)
         assert seat is not None
         wrong = Report.of(seat, 0).model_copy(update={"policy_hash": "0" * 64})
-        return self._upload(secret, wrong).status_code
+        return self._send_report(secret, wrong).status_code
 
     def _report(self, info: Announcement, null: bool) -> bool:
         secret = token_hex(16)
@@ -66,16 +66,16 @@ class Crowd:
             return False
         policy, certificate = self._policy(seat)
         symbol = None if null else int(cv.draw_many(policy, [self._place(info)], certificate, self._generator)[0])
-        return self._upload(secret, Report.of(seat, symbol)).status_code == 200
+        return self._send_report(secret, Report.of(seat, symbol)).status_code == 200
 
     def _seat(self, secret: str) -> Seat | None:
         body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
         answer = self._client.post(f"{self._path}/seats", content=body, headers=JSON)
         return Seat.from_bytes(answer.content) if answer.status_code == 200 else None
 
-    def _upload(self, secret: str, upload: Report) -> httpx.Response:
+    def _send_report(self, secret: str, report: Report) -> httpx.Response:
         headers = {**JSON, "authorization": f"Bearer {secret}"}
-        return self._client.put(f"{self._path}/report", content=upload.to_bytes(), headers=headers)
+        return self._client.put(f"{self._path}/report", content=report.to_bytes(), headers=headers)
 
     def _policy(self, seat: Seat) -> tuple[cv.Policy, cv.Certificate]:
         if self._certified is None or self._certified[0] != seat.policy_hash:

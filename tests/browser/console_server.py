@@ -1,4 +1,4 @@
-"""A real server on this machine for browsers: `python -m tests.browser.console_server FOLDER TOKEN`."""
+"""Run a real server on this machine for browsers: `python -m tests.browser.console_server FOLDER TOKEN`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from crowdveil.store import add_operator, open_store
 from crowdveil.wire import secret_digest
 
 PAGES = "CROWDVEIL_PAGES"
-"""Names a folder of pages that were built elsewhere than into the package."""
+"""Environment variable that names a folder of pages outside the package."""
 
 
 def pages_folder() -> Path:
-    """Where the pages are that are served."""
+    """Return the folder of the pages to serve."""
     return Path(os.environ.get(PAGES, pages.FOLDER))
 
 

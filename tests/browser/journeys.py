@@ -1,4 +1,4 @@
-"""What the tests of both pages do: make campaigns past the pages, write files of visits, and take part."""
+"""Do what the tests of both pages need: create campaigns without the pages, write files of visits, take part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DELIVERED = "Your answer is delivered"
 
 
 def start(server: Server, campaign: str, *, opened: bool = True, **changes: Any) -> None:
-    """A small campaign whose first round is open."""
+    """Start a small campaign and open its first round."""
     grid = cv.Grid.from_bounds(40.70, -74.02, 40.76, -73.95, cell_km=1.0)
     given: dict[str, Any] = {
         "name": "Coffee on Broadway",
@@ -52,15 +52,15 @@ def info_of(server: Server, campaign: str) -> Any:
     return httpx.get(f"{server.url}/v1/campaigns/{campaign}").json()
 
 
-def until(holds: Callable[[], bool], patience_s: float = 30) -> None:
-    late = time.monotonic() + patience_s
+def until(holds: Callable[[], bool], timeout_s: float = 30) -> None:
+    late = time.monotonic() + timeout_s
     while not holds():
         assert time.monotonic() < late
         time.sleep(0.05)
 
 
 def visits(path: Path, *places: tuple[float, float], every_days: int = 1, days: int = 150) -> Path:
-    """A CSV of someone who is at each place on every so-manieth of the last days."""
+    """Write a CSV of a person who visits each place every few days."""
     now = datetime.now(UTC)
     lines = ["time,latitude,longitude"]
     for day in range(1, days, every_days):

@@ -1,4 +1,4 @@
-"""A proxy in front of the server, as hotels and data centres have them."""
+"""Put a proxy in front of the server, as in hotels and data centres."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WELCOME = "Welcome to our hotel"
 
 
 class Proxy(ThreadingHTTPServer):
-    """Passes questions on, but for those that it answers itself; while it is not `free`, it answers nothing."""
+    """Forwards requests except those that it answers itself; while it is not `free`, it answers nothing."""
 
     daemon_threads = True
 
@@ -25,12 +25,12 @@ class Proxy(ThreadingHTTPServer):
         self.pass_on()
 
     def pass_on(self) -> None:
-        """From now on, everything."""
+        """Forward every request from now on."""
         self.own, self.status = "$.", 0
         self.free.set()
 
     def answer(self, own: str, status: int) -> None:
-        """From now on, paths with this pattern get a page of the proxy's own."""
+        """Answer requests for paths with this pattern by a page of the proxy from now on."""
         self.own, self.status = own, status
 
     def __enter__(self) -> Proxy:
@@ -64,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Without a word."""
+        """Log nothing."""
 
 
 PASSED = ("content-type", "cache-control", "service-worker-allowed")

@@ -118,7 +118,7 @@ def test_a_ledger_is_begun_on_purpose_only(run: Run, campaign: str) -> None:
     refused(run(*arguments, "--already-spent", "1"), "already_spent = '1'", "--new-ledger")
     refused(run(*arguments, "--new-ledger", "--already-spent", "-1"), "already_spent_epsilon_per_km = -1.0")
     refused(run(*arguments, "--new-ledger", "--already-spent", "3"), "past your limit", "used 73 % of your limit")
-    refused(run(*arguments, "--new-ledger"), "there is a ledger already")
+    refused(run(*arguments, "--new-ledger"), "a ledger exists already")
     refused(run("device", "status", campaign, "--ledger", "lost.ledger"), "that this device has joined")
     refused(run("device", "ledger", "--ledger", "nowhere"), "nowhere")
 

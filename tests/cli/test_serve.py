@@ -17,7 +17,7 @@ import pytest
 from crowdveil.client import HttpTransport, Operator
 from crowdveil.errors import CrowdveilError, ServerRefused, ServerUnreachable
 from crowdveil.server.local import local_server
-from crowdveil.store import open_store, operators
+from crowdveil.store import open_store, operator_token_hashes
 from crowdveil.wire import secret_digest
 from tests.cli.helpers import Run, refused
 
@@ -39,7 +39,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def token_hash(database: Path) -> str:
     with open_store(f"sqlite:///{database}") as store:
-        return operators(store)["operator"]
+        return operator_token_hashes(store)["operator"]
 
 
 def test_the_token_is_printed_once_and_only_its_hash_is_kept(run: Run, started: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""A server in the same process: what the real one promises, in a few lines, with a record of all it was ever sent."""
+"""Imitate a server in the same process, with a record of everything it was sent."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def flat_policy(symbols: int = 1024) -> cv.Policy:
 
 
 class FakeServer:
-    """Answers every campaign alike; hostile ones change `info` or `policy_bytes`."""
+    """Answers for every campaign alike; tests of hostile campaigns change `info` or `policy_bytes`."""
 
     def __init__(self, policy: cv.Policy) -> None:
         self.policy_bytes = policy.to_bytes()
@@ -80,7 +80,7 @@ class FakeServer:
             "state": "open",
         }
         self.raw_info: bytes | None = None
-        """What is announced instead of `info`, fit to be read or not."""
+        """What is announced instead of `info`, valid or not."""
         self.seats: dict[str, Seat] = {}
         self.reports: dict[str, list[bytes]] = {}
         """Every body ever sent, by the digest of the participant's secret."""
@@ -137,11 +137,11 @@ def problem(kind: ProblemKind) -> HttpReply:
 
 
 def no_answer() -> HttpReply:
-    raise ServerUnreachable("the line is dead")
+    raise ServerUnreachable("no connection")
 
 
-def hasty(settings: DeviceSettings | None = None) -> DeviceSettings:
-    """Settings that wait for nothing."""
+def without_waiting(settings: DeviceSettings | None = None) -> DeviceSettings:
+    """Settings without waiting times."""
     return settings or DeviceSettings(retry_policy=RetryPolicy(attempts=4), seat_interval_s=0)
 
 
@@ -149,4 +149,4 @@ def new_device(path: Path, server: FakeServer, settings: DeviceSettings | None =
     """A device with a new ledger at this path, if there is none yet."""
     if not path.exists():
         Ledger.create(path)
-    return Device(hasty(settings), path, server, **{"sleep": lambda _: None, **options})
+    return Device(without_waiting(settings), path, server, **{"sleep": lambda _: None, **options})

@@ -55,7 +55,7 @@ def test_everything_is_checked_before_the_server_hears_of_the_device(path: Path,
 
 
 def flaky(replies: Iterable[Callable[[], HttpReply] | None]) -> Callable[[HttpRequest, HttpReply], HttpReply]:
-    """Spoil the answers to uploads, one after the other; None lets one pass."""
+    """Replace the answers to reports, one after the other; None leaves one unchanged."""
     waiting = iter(replies)
 
     def interfere(request: HttpRequest, reply: HttpReply) -> HttpReply:
@@ -122,7 +122,7 @@ def test_a_receipt_for_another_report_acknowledges_nothing(path: Path, server: F
     assert len(set(server.bodies("/report"))) == 1
 
 
-def test_requests_tell_nothing_of_the_place_nor_whether_there_is_one(tmp_path: Path, server: FakeServer) -> None:
+def test_requests_reveal_neither_the_place_nor_whether_there_is_one(tmp_path: Path, server: FakeServer) -> None:
     seen = []
     for number, where in enumerate([{0: 1.0}, {35: 1.0}, {3: 0.8, 4: 0.7, 22: 0.9}, {}]):
         server.requests.clear()
@@ -141,7 +141,7 @@ def test_requests_tell_nothing_of_the_place_nor_whether_there_is_one(tmp_path: P
     assert seen[0][1] == [6.0]
 
 
-def test_a_device_without_a_place_rolls_as_many_dice(tmp_path: Path, server: FakeServer) -> None:
+def test_a_device_without_a_place_draws_as_many_random_bits(tmp_path: Path, server: FakeServer) -> None:
     rolled: dict[str, list[int]] = {"at home": [], "nowhere": []}
     for name, where in (("at home", HOME), ("nowhere", {})):
 
@@ -228,7 +228,7 @@ def test_a_device_makes_its_profile_from_its_own_visits(path: Path, server: Fake
     long_ago = new_device(path, server, today=lambda: date(2025, 3, 12))
     assert long_ago.place(long_ago.look("noise"), visits) == NULL
     crowd = Visits(("me", "you"), [0, 1], weeks[:2], [0, 0], [0.0, 0.0], [0.0, 0.0])  # type: ignore[arg-type]
-    with pytest.raises(cv.InputError, match="owner alone"):
+    with pytest.raises(cv.InputError, match="only those of the device"):
         device.join("noise", crowd)
     with pytest.raises(cv.InputError, match="cells of this area are 0 to 35"):
         device.join("noise", {36: 1.0})
@@ -323,17 +323,17 @@ def test_the_limit_about_having_a_place_may_be_infinite_but_not_otherwise_invali
             PrivacyLimits(null_epsilon=wrong)  # type: ignore[arg-type]
 
 
-def test_where_null_is_protected_an_upload_without_a_place_is_a_symbol_like_anyones(tmp_path: Path) -> None:
+def test_where_null_is_protected_a_report_without_a_place_is_a_symbol_like_any_other(tmp_path: Path) -> None:
     policy = small_policy(null_epsilon=log(16))
     for number in (0, (1 << 53) - 1):
         server = FakeServer(policy)
 
-        def dice(_: int, number: int = number) -> int:
+        def random_bits(_: int, number: int = number) -> int:
             return number
 
-        device = new_device(tmp_path / str(number), server, random_bits=dice)
+        device = new_device(tmp_path / str(number), server, random_bits=random_bits)
         entry = device.join("noise", {})
-        expected = cv.draw(policy, NULL, cv.certify(policy), dice)
+        expected = cv.draw(policy, NULL, cv.certify(policy), random_bits)
         assert entry.symbol == expected >= 0
         assert device.ledger.entry("noise") == entry
         (body,) = server.bodies("/report")
@@ -341,23 +341,23 @@ def test_where_null_is_protected_an_upload_without_a_place_is_a_symbol_like_anyo
         assert b"null" not in body
 
 
-def test_without_a_place_a_protected_campaign_uses_the_same_dice_and_the_same_requests(tmp_path: Path) -> None:
+def test_without_a_place_a_protected_campaign_uses_the_same_randomness_and_requests(tmp_path: Path) -> None:
     server = FakeServer(small_policy(null_epsilon=log(16)))
     seen = []
     for number, where in enumerate([{0: 1.0}, {22: 0.9}, {}]):
         server.requests.clear()
         asked: list[int] = []
 
-        def dice(bits: int, asked: list[int] = asked) -> int:
+        def random_bits(bits: int, asked: list[int] = asked) -> int:
             asked.append(bits)
             return 1
 
-        new_device(tmp_path / str(number), server, random_bits=dice).join("noise", where)
+        new_device(tmp_path / str(number), server, random_bits=random_bits).join("noise", where)
         seen.append((asked, [(r.method, r.path, len(r.body)) for r in server.requests]))
     assert seen[0] == seen[1] == seen[2]
 
 
-def test_the_device_says_what_a_reply_tells_about_having_a_place_at_all(tmp_path: Path) -> None:
+def test_the_device_explains_what_a_report_reveals_about_having_a_place_at_all(tmp_path: Path) -> None:
     protected = new_device(tmp_path / "protected", FakeServer(small_policy(null_epsilon=log(4))))
     offer = protected.look("noise")
     for cell in (8, NULL):

@@ -23,7 +23,7 @@ POLICIES = 8
 
 
 def reports_allowed(path: Path) -> int:
-    """In how many of the campaigns a device with the usual caps draws at all."""
+    """In how many of the campaigns a device with the default limits draws at all."""
     ledger, drawn = Ledger.create(path), 0
     for number in range(CAMPAIGNS):
         try:
@@ -57,7 +57,7 @@ def found_after(campaigns: tuple[int, ...]) -> dict[int, float]:
 def test_the_ledger_keeps_an_unmoved_user_hidden_where_redrawing_would_not(tmp_path: Path) -> None:
     """20 x 20 km, ε = ln 4 per km: found 9.1 % of the time after one report, 86.1 % after 52, 16.1 % with the ledger.
 
-    The ledger's cap of 3 ln 4 per km lets 3 of the 52 campaigns have a report; the others hear nothing.
+    The default limit of 3 ln 4 per km allows reports in 3 of the 52 campaigns; the others get none.
     """
     allowed = reports_allowed(tmp_path / "ledger")
     assert allowed == 3

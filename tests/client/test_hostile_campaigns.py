@@ -176,7 +176,7 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
     "truncated bytes": (cut, "cut short"),
     "a flipped bit": (flipped, "damaged|altered"),
     "no bytes": (lambda server: setattr(server, "policy_bytes", b""), "does not begin like"),
-    "an unknown field": (announce(precise=True), "is no field of this message"),
+    "an unknown field": (announce(precise=True), "is not a field of this message"),
     "another protocol": (announce(protocol=2), "protocol"),
     "another campaign": (announce(campaign="other"), "answered with 'other'"),
     "no hash": (announce(policy_hash=None), "policy_hash"),

@@ -45,7 +45,7 @@ def test_a_draw_that_fails_leaves_nothing(path: Path) -> None:
     assert ledger.spent_epsilon_per_km() == 0
 
 
-def test_losses_add_up_over_campaigns_and_stop_at_the_cap(path: Path) -> None:
+def test_losses_add_up_over_campaigns_and_stop_at_the_limit(path: Path) -> None:
     ledger = Ledger.create(path)
     for number in range(3):
         ledger.draw_once(f"c{number}", LN4, 3 * LN4, lambda: 0)
@@ -75,7 +75,7 @@ def test_a_reinstalled_device_says_what_was_already_spent(path: Path) -> None:
             Ledger.create(path.with_name("other"), already_spent_epsilon_per_km=bad)
 
 
-def test_a_missing_ledger_is_never_made_in_passing(path: Path) -> None:
+def test_a_missing_ledger_is_never_created_implicitly(path: Path) -> None:
     with pytest.raises(cv.FileFormatError, match="already spent"):
         Ledger(path)
     assert not path.exists()
@@ -83,7 +83,7 @@ def test_a_missing_ledger_is_never_made_in_passing(path: Path) -> None:
 
 def test_a_second_ledger_cannot_replace_the_first(path: Path) -> None:
     Ledger.create(path).draw_once("c", 1.0, 9.0, lambda: 3)
-    with pytest.raises(cv.FileFormatError, match="there is a ledger already"):
+    with pytest.raises(cv.FileFormatError, match="a ledger exists already"):
         Ledger.create(path)
     assert Ledger(path).spent_epsilon_per_km() == 1.0
     assert [file.name for file in path.parent.iterdir()] == [path.name]
@@ -99,11 +99,11 @@ def test_a_clock_turned_back_frees_nothing_and_times_never_run_backwards(path: P
 
 
 @pytest.mark.skipif(os.name != "posix", reason="file modes are those of POSIX")
-def test_only_its_owner_may_read_it(path: Path) -> None:
+def test_a_ledger_that_other_users_can_read_is_refused(path: Path) -> None:
     Ledger.create(path)
     assert path.stat().st_mode & 0o777 == 0o600
     path.chmod(0o644)
-    with pytest.raises(cv.FileFormatError, match="chmod 600"):
+    with pytest.raises(cv.FileFormatError, match="run chmod 600"):
         Ledger(path)
 
 
@@ -128,9 +128,9 @@ def test_an_altered_ledger_is_refused(path: Path, edit: str) -> None:
     ledger.acknowledge("c", "ab")
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(edit)
-    with pytest.raises(cv.FileFormatError, match=r"altered|cut short"):
+    with pytest.raises(cv.FileFormatError, match=r"altered|truncated"):
         Ledger(path)
-    with pytest.raises(cv.FileFormatError, match=r"altered|cut short"):
+    with pytest.raises(cv.FileFormatError, match=r"altered|truncated"):
         ledger.draw_once("c", 1.0, 9.0, never)
 
 
@@ -139,7 +139,7 @@ def test_a_truncated_file_is_refused_wherever_it_was_cut(path: Path) -> None:
     whole = path.read_bytes()
     for length in {0, 1, 99, 100, 4095, 4096, len(whole) // 2, len(whole) - 4096, len(whole) - 1}:
         path.write_bytes(whole[:length])
-        with pytest.raises(cv.FileFormatError, match=r"cut short|altered"):
+        with pytest.raises(cv.FileFormatError, match=r"truncated|altered"):
             Ledger(path)
 
 

@@ -13,7 +13,7 @@ import pytest
 import crowdveil as cv
 from crowdveil.client import Device, HttpReply, HttpRequest, HttpTransport, Ledger, transport
 from crowdveil.errors import ServerUnreachable
-from tests.client.fake_server import FakeServer, hasty, small_policy
+from tests.client.fake_server import FakeServer, small_policy, without_waiting
 
 
 @contextmanager
@@ -49,8 +49,8 @@ def listening(answer: FakeServer) -> Iterator[str]:
 def test_the_same_device_joins_over_http(tmp_path: Path) -> None:
     server = FakeServer(small_policy())
     Ledger.create(tmp_path / "ledger")
-    with listening(server) as url, HttpTransport(url + "/") as line:
-        assert Device(hasty(), tmp_path / "ledger", line).join("noise", {8: 1.0}).state == "acknowledged"
+    with listening(server) as url, HttpTransport(url + "/") as http:
+        assert Device(without_waiting(), tmp_path / "ledger", http).join("noise", {8: 1.0}).state == "acknowledged"
     told = {name for request in server.requests for name in request.headers}
     assert told <= {
         *("host", "connection", "user-agent", "accept", "accept-encoding"),
@@ -63,24 +63,24 @@ def test_redirects_are_not_followed_and_cookies_not_kept() -> None:
     server = FakeServer(small_policy())
     cookie = {"set-cookie": "id=7", "location": "http://127.0.0.2/elsewhere"}
     server.interfere = lambda _, __: HttpReply(302, cookie)
-    with listening(server) as url, HttpTransport(url) as line:
+    with listening(server) as url, HttpTransport(url) as http:
         for _ in range(2):
-            assert line.send(HttpRequest("GET", "/v1/campaigns/noise")).status == 302
+            assert http.send(HttpRequest("GET", "/v1/campaigns/noise")).status == 302
     assert len(server.requests) == 2
     assert not any("cookie" in request.headers for request in server.requests)
 
 
-def test_a_dead_server_and_an_endless_reply_are_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_server_and_an_endless_reply_are_the_same_error(monkeypatch: pytest.MonkeyPatch) -> None:
     server = FakeServer(small_policy())
     monkeypatch.setattr(transport, "MAX_REPLY_BYTES", 100)
     with (
         listening(server) as url,
-        HttpTransport(url) as line,
+        HttpTransport(url) as http,
         pytest.raises(ServerUnreachable, match="longer than 100 bytes"),
     ):
-        line.send(HttpRequest("GET", "/v1/campaigns/noise/rounds/0/policy"))
-    with HttpTransport(url) as line, pytest.raises(ServerUnreachable, match="ConnectError"):
-        line.send(HttpRequest("GET", "/"))
+        http.send(HttpRequest("GET", "/v1/campaigns/noise/rounds/0/policy"))
+    with HttpTransport(url) as http, pytest.raises(ServerUnreachable, match="ConnectError"):
+        http.send(HttpRequest("GET", "/"))
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,6 @@ def test_https_and_this_machine_are_reached(url: str) -> None:
         "",
     ],
 )
-def test_no_report_goes_to_an_address_in_the_clear_or_to_none(url: str) -> None:
+def test_an_unencrypted_or_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(cv.InputError, match="url = "):
         transport.check_url(url)

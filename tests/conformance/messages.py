@@ -48,15 +48,15 @@ INFO: Case = {
 def message_cases() -> Iterator[Case]:
     """What is sent, byte by byte, and what is read, accepted or refused."""
     for symbol in (None, 0, 1, 7, 401, 99_999_999):
-        upload = Report.of(SEAT, symbol)
-        receipt = Receipt.of(SEAT.campaign, SEAT.participant, upload)
+        report = Report.of(SEAT, symbol)
+        receipt = Receipt.of(SEAT.campaign, SEAT.participant, report)
         yield {
-            "kind": "upload",
+            "kind": "report",
             "symbol": symbol,
             "round": SEAT.round,
             "policy_hash": HASH,
-            "bytes": upload.to_bytes().decode(),
-            "digest": upload.digest,
+            "bytes": report.to_bytes().decode(),
+            "digest": report.digest,
             "receipt": receipt.to_bytes().decode(),
         }
     for secret, invite in (("s3cret", None), ("x" * 43, "INV-1-2-3")):

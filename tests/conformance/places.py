@@ -170,8 +170,8 @@ def _profile_case(area: Area, centres: np.ndarray[Any, Any], days: int, generato
     delta = float(generator.choice([0.05, 0.3, 0.7]))
     targets = sorted(generator.choice(len(area), 3, replace=False).tolist() + list(profile)[:1])
     rule = str(generator.choice(["random", "target-aware"]))
-    dice = int(generator.integers(1 << 30))
-    place = choose_place(profile, delta, rule, sorted(set(targets)), lambda below: dice % below)  # type: ignore[arg-type]
+    rng = int(generator.integers(1 << 30))
+    place = choose_place(profile, delta, rule, sorted(set(targets)), lambda below: rng % below)  # type: ignore[arg-type]
     return {
         "area": area.to_json(),
         "start_day": first_s // 86_400,
@@ -193,6 +193,6 @@ def _profile_case(area: Area, centres: np.ndarray[Any, Any], days: int, generato
         "delta": delta,
         "rule": rule,
         "targets": sorted(set(targets)),
-        "dice": dice,
+        "rng": rng,
         "place": None if place == NULL else place,
     }

@@ -1,4 +1,4 @@
-"""Bounds of e^x, announcements against caps, and the words a device uses."""
+"""Vectors of the bounds of e^x, of announcements checked against limits, and of the texts of a device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All that can go wrong, made to go wrong, and counted.
+"""Provoke every documented fault, and count how often a promise is broken.
 
     python -m tests.faults                                          all of it, about 25 minutes on two cores
     python -m tests.faults --quick                                  all of it, with small numbers
@@ -39,7 +39,7 @@ from tests.faults.table import Progress, ResultRow, render
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of everything, on SQLite and, where that differs, on PostgreSQL."""
+    """Number of trials of each part, on SQLite and, where it differs, on PostgreSQL."""
 
     kills: tuple[int, int] = (195, 58)
     cold_kills: tuple[int, int] = (5, 2)
@@ -57,7 +57,7 @@ QUICK = Sizes((10, 6), (1, 0), (200, 100), 40, 10, 10, 8, 50_000, 2)
 
 @dataclass(frozen=True)
 class Setting:
-    """What every part is given."""
+    """What every part gets."""
 
     sizes: Sizes
     on: tuple[str, ...]
@@ -155,7 +155,7 @@ PARTS: dict[str, Callable[[Setting], Iterator[ResultRow]]] = {
 
 
 def run(names: list[str], sizes: Sizes, on: tuple[str, ...], seed: int) -> list[ResultRow]:
-    """Run some parts; one that breaks down is a failure and does not hold up the others."""
+    """Run some parts; a part that raises counts as a failure and does not stop the others."""
     lines: list[ResultRow] = []
     with PostgreSQL() as postgresql, ServerProcesses() as processes:
         given = Setting(sizes, on, seed, postgresql, processes)
@@ -177,7 +177,7 @@ def run(names: list[str], sizes: Sizes, on: tuple[str, ...], seed: int) -> list[
 
 
 def main() -> int:
-    """Run, and print the table."""
+    """Run the parts and print the table."""
     options = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.splitlines()[0])
     options.add_argument("--only", choices=PARTS, action="append", help="one part; may be given several times")
     options.add_argument("--quick", action="store_true", help="small numbers")

@@ -1,4 +1,4 @@
-"""Empty databases to break things on: SQLite files, and a PostgreSQL server of our own that can be stopped."""
+"""Provide empty databases: SQLite files, and a PostgreSQL server of its own that can be stopped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SQLITE, POSTGRESQL = "sqlite", "postgresql"
 
 
 class PostgreSQL:
-    """A PostgreSQL server that nobody else uses, started when a database is first asked for."""
+    """A PostgreSQL server for these tests only, started with the first database."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="crowdveil-postgresql-", ignore_cleanup_errors=True)
@@ -34,22 +34,22 @@ class PostgreSQL:
 
     @property
     def data(self) -> Path:
-        """Its data folder."""
+        """Return the data folder."""
         return Path(self._folder.name)
 
     @property
     def pid(self) -> int:
-        """Of its first process."""
+        """Return the number of the main process."""
         return int((self.data / "postmaster.pid").read_text().split()[0])
 
     def database(self) -> str:
-        """The address of a new, empty database."""
+        """Create an empty database and return its URL."""
         name = f"faults_{next(self._numbers)}"
         self.execute(f"CREATE DATABASE {name}")
         return self.address(name)
 
     def address(self, name: str) -> str:
-        """Where a database is."""
+        """Return the URL of a database."""
         head, _, options = self._running().get_uri().partition("?")
         return f"{head.rpartition('/')[0]}/{name}?{options}"
 
@@ -59,11 +59,11 @@ class PostgreSQL:
             connection.execute(statement.encode())
 
     def stop(self) -> None:
-        """Take it away from under its clients."""
+        """Stop the server while clients are connected."""
         self._running().stop()
 
     def start(self) -> None:
-        """Bring it back, at the same address."""
+        """Start the server again, at the same address."""
         with _quiet():
             self._running().ensure_postgres_running()
 
@@ -85,7 +85,7 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def scratch(kind: str, postgresql: PostgreSQL) -> Iterator[tuple[str, Path]]:
-    """An empty database's address, and a folder for its server's log."""
+    """Provide the URL of an empty database, and a folder for the log of its server."""
     with tempfile.TemporaryDirectory(prefix="crowdveil-faults-") as name:
         folder = Path(name)
         yield (f"sqlite:///{folder / 'store.sqlite'}" if kind == SQLITE else postgresql.database()), folder

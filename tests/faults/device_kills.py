@@ -40,7 +40,7 @@ PLACE = {8: 1.0}
 
 
 class SocketTransport:
-    """Sends pickled requests over a socket; an empty answer is none."""
+    """Send pickled requests over a socket; an empty answer means that no answer came."""
 
     def __init__(self, line: socket.socket) -> None:
         self.line = line
@@ -55,7 +55,7 @@ class SocketTransport:
 
 
 class ForgetfulLedger(Ledger):
-    """What must not be built: a value that is sent before it is stored."""
+    """A faulty ledger, to test the test: it returns a symbol before it is stored."""
 
     def draw_once(
         self,
@@ -71,7 +71,7 @@ class ForgetfulLedger(Ledger):
 
 @dataclass
 class Outcome:
-    """What a run found."""
+    """The result of a run."""
 
     kills: int = 0
     devices: int = 0
@@ -143,7 +143,7 @@ def _join(path: Path, transport: SocketTransport, forgetful: bool) -> int:
 
 
 def _serve_one(line: socket.socket, server: FakeServer, rng: random.Random, deadline: float | None) -> bool:
-    """Answer one request; False at the deadline, or when the device hung up."""
+    """Answer one request; False at the deadline, or when the device disconnected."""
     retry_policy = None if deadline is None else max(0.0, deadline - time.monotonic())
     if not select.select([line], [], [], retry_policy)[0]:
         return False
@@ -159,7 +159,7 @@ def _serve_one(line: socket.socket, server: FakeServer, rng: random.Random, dead
 
 
 def _faults(server: FakeServer, path: Path, forgetful: bool) -> list[str]:
-    """What went wrong with one device, once it was left alone."""
+    """Return what went wrong with one device."""
     entry = Ledger(path).entry("noise")
     if entry is None:
         return [f"device {path.name}: never joined"]
@@ -192,7 +192,7 @@ def _exactly(line: socket.socket, size: int) -> bytes:
 
 
 def line(kills: int, seed: int, *, forgetful: bool = False) -> ResultRow:
-    """A run as a line of the table."""
+    """Return the result of a run as a row of the table."""
     found = run(kills, seed, forgetful=forgetful)
     when = ", ".join(f"{count} when {state}" for state, count in found.killed_when.most_common())
     note = f"{found.devices} devices, killed {when}"

@@ -1,4 +1,4 @@
-"""Takes the disk or the database away under load: 503, no false acknowledgement, and all is well again by itself.
+"""Take the disk or the database away under load: 503, no false acknowledgement, and recovery without help.
 
 full          a file system of our own that is too small (where we may mount one)
 limit         the server may not write beyond a size (RLIMIT_FSIZE), lifted again from outside
@@ -36,7 +36,7 @@ SMALL_DISK = 16 << 20
 
 @dataclass
 class Trouble:
-    """How to make it, and how to end it."""
+    """How to cause a failure, and how to end it."""
 
     name: str
     begin: Callable[[Server, Path], None]
@@ -46,14 +46,14 @@ class Trouble:
 def run(
     postgresql: PostgreSQL, processes: ServerProcesses, *, seed: int, on: Sequence[str] = (SQLITE, POSTGRESQL)
 ) -> list[ResultRow]:
-    """All troubles."""
+    """Cause every failure in turn."""
     down = Trouble("database down", lambda *_: postgresql.stop(), lambda *_: postgresql.start())
     troubles = [(LIMIT, SQLITE), (FULL, SQLITE), (READ_ONLY, SQLITE), (down, POSTGRESQL)]
     return [one(trouble, where, processes, postgresql, seed) for trouble, where in troubles if where in on]
 
 
 def one(trouble: Trouble, where: str, processes: ServerProcesses, postgresql: PostgreSQL, seed: int) -> ResultRow:
-    """One trouble, if it can be made here."""
+    """Cause one failure, if it is possible on this machine."""
     row, began = ResultRow(PROMISE.format(trouble.name), where, 0, "refusals"), monotonic()
     with ExitStack() as stack:
         database, folder = stack.enter_context(scratch(where, postgresql))

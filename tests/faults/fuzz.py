@@ -1,4 +1,4 @@
-"""Schemathesis asks every operation for what its document says, and for what it does not: no 5xx, no surprise.
+"""Let schemathesis send valid and invalid requests to every operation: no 5xx, no undocumented answer.
 
     python -m tests.faults --only fuzz --examples 50
 
@@ -37,7 +37,7 @@ expected-statuses = ["2xx", "3xx", "4xx", 503]
 """
 """A campaign that is paused answers 503; `fuzz_hooks` refuses any other reason for it."""
 SETTINGS = {"failures_per_minute": 10**6, "requests_per_minute": 10**6}
-"""Or the operator is locked out after twenty wrong tokens, and all that is seen is 429."""
+"""Otherwise the operator is blocked after twenty wrong tokens, and every answer is 429."""
 OPEN, DRAFT, PAUSED, FINISHED = "noise", "noise-draft", "noise-paused", "noise-finished"
 MAX_TEXT = 1500
 CASES = re.compile(r"(\d+) generated")
@@ -52,7 +52,7 @@ def run(
     seed: int,
     variant: str = "",
 ) -> ResultRow:
-    """Fuzz each operation with so many examples."""
+    """Fuzz each operation with a number of examples."""
     row = ResultRow(PROMISE, where, 0, "requests")
     with scratch(where, postgresql) as (database, folder):
         token = new_operator(database)
@@ -69,12 +69,12 @@ def run(
 
 
 def small_plan() -> CampaignPlan:
-    """Sixteen cells, so that rounds and previews are made in a moment."""
+    """Make a plan with sixteen cells, so that rounds and previews take little time."""
     return plan(1000, 2, 500, square_town(4), targets=(5, 10))
 
 
 async def _prepare(options: ServerOptions, token: str) -> str:
-    """Campaigns in every state; gives the secret of somebody with a seat in the open one."""
+    """Create campaigns in every state; return the secret of a participant with a seat in the open one."""
     operator = OperatorConnection(lambda: options.port, token)
     new = small_plan()
     for campaign in (OPEN, PAUSED, FINISHED):

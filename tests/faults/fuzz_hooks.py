@@ -1,4 +1,4 @@
-"""Turns half of schemathesis's requests to things that exist, so that they get past the first check."""
+"""Change half of schemathesis's requests to refer to things that exist, so that they pass the first check."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ EXTREMES: dict[str, tuple[object, ...]] = {
     "confidence": (5e-324, 1 - 1e-16),
     "prior": ([0.0] * 16, [5e-324] * 16, [1.0] + [0.0] * 15),
 }
-"""Valid as far as the schema goes, and seldom made up."""
+"""Values that are valid by the schema and seldom generated."""
 rng = random.Random(7)
 
 
 @schemathesis.hook
 def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A campaign that is there, and a round that may be."""
+    """Name a campaign that exists, and a round that may exist."""
     if path_parameters is not None and "campaign" in path_parameters and rng.random() < 0.5:
         path_parameters["campaign"] = rng.choice(CAMPAIGNS)
         if "number" in path_parameters and rng.random() < 0.5:
@@ -39,7 +39,7 @@ def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) ->
 
 @schemathesis.hook
 def map_body(context: Any, body: Any) -> Any:
-    """A plan that holds, with at most one field as it was made up; seldom for previews, which take a second each."""
+    """Use a valid plan with at most one generated field; seldom for previews, which take a second each."""
     often = 0.1 if context.operation.path.endswith("/preview") else 0.5
     if isinstance(body, dict) and "area" in body and rng.random() < often:
         changed = dict(PLAN)
@@ -54,6 +54,6 @@ def map_body(context: Any, body: Any) -> Any:
 
 @schemathesis.check
 def only_the_paused_are_unavailable(context: Any, response: Any, case: Any) -> None:
-    """503 is for a campaign that is paused; nothing else should be out of order here."""
+    """Accept 503 only for a paused campaign."""
     if response.status_code == 503:
         assert b"/problems/paused" in response.content, "unavailable, and not because the campaign is paused"

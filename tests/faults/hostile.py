@@ -1,4 +1,4 @@
-"""Hostile campaigns, counted: how many a device accepts; the cases are those of its own tests."""
+"""Count how many hostile campaigns a device accepts; the cases are those of its own tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROMISE = "2 the device decides: no hostile campaign is accepted"
 
 
 def run() -> ResultRow:
-    """Offer each of them to a new device; and one without fault, which must be accepted."""
+    """Offer each of them to a new device, and one valid campaign, which must be accepted."""
     row = ResultRow(PROMISE, "device", len(HOSTILE), "campaigns")
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (attack, _)) in enumerate(HOSTILE.items()):

@@ -1,4 +1,4 @@
-"""Many light devices over real HTTP: a seat, one report, the same bytes until a receipt comes.
+"""Run many light devices over real HTTP: a seat, one report, the same bytes until a receipt comes.
 
 They draw nothing and certify nothing, so that thousands of them fit beside the server that they load. What they were
 told is kept: who was acknowledged is what the database is held against afterwards (`verify`).
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 
     @property
     def problem(self) -> str:
-        """The kind of the problem it is."""
+        """Return the kind of the problem."""
         return Problem.from_bytes(self.body).kind
 
 
@@ -47,10 +47,10 @@ class Sent:
 
 
 class HttpConnection:
-    """One connection, made again when it breaks."""
+    """A connection that is opened again when it breaks."""
 
     def __init__(self, port: Callable[[], int], timeout_s: float = TIMEOUT_S, sent: list[Sent] | None = None) -> None:
-        """`sent` takes down every request."""
+        """`sent` records every request."""
         self._port = port
         self._timeout_s = timeout_s
         self._sent = sent
@@ -59,7 +59,7 @@ class HttpConnection:
     async def ask(
         self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b""
     ) -> Answer | None:
-        """Send a request once; None when no whole answer came."""
+        """Send a request once; return None if no complete answer came."""
         lines = {"host": HOST, "content-length": str(len(body)), **(headers or {})}
         head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
         try:
@@ -82,14 +82,14 @@ class HttpConnection:
         return answer
 
     def disconnect(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         if self._ends is not None:
             self._ends[1].close()
             self._ends = None
 
 
 async def read_answer(reader: asyncio.StreamReader) -> tuple[Answer, bool]:
-    """An answer, and whether the connection lasts."""
+    """Read an answer, and whether the connection stays open."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     fields = dict(line.lower().split(": ", 1) for line in head[1:] if line)
     body = await reader.readexactly(int(fields.get("content-length", "0")))
@@ -98,12 +98,12 @@ async def read_answer(reader: asyncio.StreamReader) -> tuple[Answer, bool]:
 
 @dataclass(eq=False)
 class LightDevice:
-    """What one of them knows."""
+    """What one device knows."""
 
     campaign: str
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     seat: Seat | None = None
-    upload: Report | None = None
+    report: Report | None = None
     receipt: Receipt | None = None
 
     @property
@@ -112,7 +112,7 @@ class LightDevice:
 
 
 class Load:
-    """Devices that come one after another, many at a time, until told to stop; all that began then finish."""
+    """Devices that join one after another, many at a time, until stopped; those that began then finish."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Load:
         pause_s: float = 0.05,
         symbol: Callable[[int], int | None] | None = None,
     ) -> None:
-        """`symbol` chooses from so many; left out: any, and now and then NULL."""
+        """`symbol` chooses one of a number of symbols (default: any, and sometimes NULL)."""
         self._ports = ports
         self._campaigns = campaigns
         self._dice = rng
@@ -130,19 +130,19 @@ class Load:
         self._symbol = symbol or self._any_symbol
         self.stopping = False
         self.devices: list[LightDevice] = []
-        """Those that were given a seat."""
+        """Devices that have a seat."""
         self.faults: list[str] = []
         """Answers that no server should give."""
         self.answers: Counter[str] = Counter()
         self.policies: dict[tuple[str, int], Policy] = {}
         self.in_flight = 0
-        """Reports that are on their way."""
+        """Reports that are being sent."""
         self.acknowledged = 0
         self.sent: list[Sent] = []
         """Every request."""
 
     async def run(self, workers: int, devices: int | None = None) -> None:
-        """Let them come; for ever, or so many."""
+        """Let devices join, without end or a number of them."""
         left = iter(range(devices)) if devices is not None else None
         async with asyncio.TaskGroup() as group:
             for _ in range(workers):
@@ -190,8 +190,8 @@ class Load:
     async def _report(self, wire: HttpConnection, device: LightDevice) -> None:
         assert device.seat is not None
         symbols = self.policies[device.campaign, device.seat.round].symbol_count
-        device.upload = Report.of(device.seat, self._symbol(symbols))
-        body = device.upload.to_bytes()
+        device.report = Report.of(device.seat, self._symbol(symbols))
+        body = device.report.to_bytes()
         headers = {**JSON_BODY, "authorization": f"Bearer {device.secret}"}
         while device.receipt is None:
             self.in_flight += 1
@@ -202,7 +202,7 @@ class Load:
             if answer is not None and answer.status == 200:
                 device.receipt = Receipt.from_bytes(answer.body)
                 self.acknowledged += 1
-                if device.receipt != Receipt.of(device.campaign, device.seat.participant, device.upload):
+                if device.receipt != Receipt.of(device.campaign, device.seat.participant, device.report):
                     self.faults.append(f"the receipt {device.receipt!r} is for another report")
             elif answer is not None and answer.status not in (429, 503):
                 self.faults.append(f"a report was answered with {answer.status} {answer.body[:200]!r}")
@@ -222,7 +222,7 @@ class Load:
 
 
 async def answers(port: int) -> bool:
-    """Whether a server is well."""
+    """Return whether a server is healthy."""
     wire = HttpConnection(lambda: port, 2.0)
     answer = await wire.ask("GET", "/healthz")
     wire.disconnect()
@@ -230,7 +230,7 @@ async def answers(port: int) -> bool:
 
 
 class OperatorConnection:
-    """What an operator asks, again until it is answered."""
+    """Send the requests of an operator, again until they are answered."""
 
     def __init__(self, port: Callable[[], int], token: str) -> None:
         self._wire = HttpConnection(port)
@@ -264,7 +264,7 @@ class OperatorConnection:
                 await asyncio.sleep(0.1)
 
     def disconnect(self) -> None:
-        """Drop the connection."""
+        """Close the connection."""
         self._wire.disconnect()
 
 

@@ -1,4 +1,4 @@
-"""Ten thousand devices over a bad network: exactly one report for each; and nothing of them stays but that report.
+"""Run ten thousand devices over a bad network: each has exactly one report, and nothing else of them is stored.
 
     python -m tests.faults --only lossy-network --devices 500
 
@@ -39,7 +39,7 @@ ONCE = "11 a network that drops 30 % and stalls 5 s: one report per participant"
 NOTHING_ELSE = "8 nothing else: no place, address or secret in log and database"
 PROCESSES, THREADS = 2, 24
 FEW = 100
-"""So few devices are played by one process."""
+"""Number of devices in one process."""
 ROUNDS = 2
 
 COLUMNS = {
@@ -57,13 +57,13 @@ COLUMNS = {
     "estimates": {"campaign", "round", "prior", "expected_coverage"},
     "selections": {"campaign", "rank", "participant", "chance"},
 }
-"""All that may be kept, once more: a column that is added has to be added here, and thought about."""
+"""All columns that may be stored. A new column must be added here, after checking what it reveals."""
 
 
 def run(
     where: str, postgresql: PostgreSQL, processes: ServerProcesses, *, devices: int, seed: int, variant: str = ""
 ) -> list[ResultRow]:
-    """Play so many devices over a bad network, then look, and then search."""
+    """Run devices over a bad network, verify the database, then search all files."""
     once, nothing = ResultRow(ONCE, where, devices, "devices"), ResultRow(NOTHING_ELSE, where, devices, "places")
     since = time()
     memory = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -181,7 +181,7 @@ def _columns(database: str) -> dict[str, set[str]]:
 
 
 def _kept(where: str, database: str, folder: Path, postgresql: PostgreSQL, since: float) -> Iterator[tuple[str, bytes]]:
-    """Every file that the server or its database wrote since then."""
+    """Yield every file that the server or its database wrote since then."""
     for path in sorted(folder.iterdir()):
         yield path.name, path.read_bytes()
     if where == SQLITE:

@@ -1,4 +1,4 @@
-"""Small campaigns to break things with, and the operator who runs them."""
+"""Make small campaigns, and the operator who runs them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.town import square_town
 def plan(
     users: int, rounds: int, round_size: int | None = None, area: cv.Area | None = None, **fields: object
 ) -> CampaignPlan:
-    """A plan whose policies are made in a moment."""
+    """Make a plan whose policies take little time."""
     chosen = area if area is not None else square_town(6)
     return CampaignPlan.model_validate(
         {
@@ -35,7 +35,7 @@ def plan(
 
 
 def new_operator(database: str) -> str:
-    """Make the database, and in it an operator; gives the token."""
+    """Create the database with an operator, and return the token."""
     token = secrets.token_urlsafe(32)
     with open_store(database) as store:
         add_operator(store, "operator", secret_digest(token))

@@ -1,4 +1,4 @@
-"""A bad network: a proxy that loses requests and answers, and lets some wait.
+"""Imitate a bad network by a proxy that loses requests and answers, and delays some.
 
 Half of what it drops never reaches the server; of the other half the server has done its part, and only the answer is
 lost, or cut in two. A request that waits may arrive after its device has given up and sent it again.
@@ -24,14 +24,14 @@ LARGEST = 1 << 24
 
 
 def forwarded_address(source: str) -> str:
-    """Who x-forwarded-for names for a device from a loopback address: one of the network for benchmarks."""
+    """Return the address in x-forwarded-for for a device at a loopback address: one of the benchmark network."""
     _, _, third, fourth = source.split(".")
     return f"198.18.{third}.{fourth}"
 
 
 @dataclass
 class BadNetwork:
-    """The proxy and what it did."""
+    """The proxy, and counts of what it did."""
 
     server_port: int
     rng: random.Random
@@ -42,7 +42,7 @@ class BadNetwork:
     port: int = 0
 
     async def start(self) -> asyncio.Server:
-        """Listen; whoever starts it closes it."""
+        """Listen; the caller closes it."""
         listening = await asyncio.start_server(self._serve, HOST, 0, limit=LARGEST, backlog=1024)
         self.port = listening.sockets[0].getsockname()[1]
         return listening
@@ -87,7 +87,7 @@ class BadNetwork:
 
 
 async def _message(reader: asyncio.StreamReader) -> bytes:
-    """A request or an answer, whole."""
+    """Read a whole request or answer."""
     head = await reader.readuntil(b"\r\n\r\n")
     length = 0
     for line in head.lower().split(b"\r\n"):

@@ -1,4 +1,4 @@
-"""Real devices, `crowdveil.client.Device`, each with its own ledger, its own address and its own place.
+"""Run real devices, `crowdveil.client.Device`, each with its own ledger, its own address and its own place.
 
     python -m tests.faults.real_devices '{"port": ..., "first": 0, "last": 5000, ...}'
 
@@ -42,13 +42,13 @@ SOUTH, WEST, SIDE_KM = 48.1, 11.5, 8
 
 
 def town() -> cv.Grid:
-    """8 x 8 km where coordinates have digits of their own."""
+    """Make an area of 8 x 8 km whose coordinates are recognisable by their digits."""
     return cv.Grid.from_bounds(SOUTH, WEST, SOUTH + 0.0089 * SIDE_KM, WEST + 0.0134 * SIDE_KM, cell_km=1.0)
 
 
 @dataclass(frozen=True)
 class Person:
-    """Who owns a device, where they are, and where they call from."""
+    """The owner of a device: place and network address."""
 
     number: int
     where: LocationHistory
@@ -56,7 +56,7 @@ class Person:
 
 
 def person(number: int, seed: int) -> Person:
-    """The same one for the same number and seed."""
+    """Make a person, the same one for the same number and seed."""
     rng = random.Random(f"{seed} {number}")
     address = f"127.77.{number // 250}.{number % 250 + 2}"
     cells = len(town_cells())
@@ -69,7 +69,7 @@ def person(number: int, seed: int) -> Person:
 
 
 def town_cells() -> Sequence[int]:
-    """The cells of the town."""
+    """Return the cells of the town."""
     return range(_CELLS)
 
 
@@ -77,7 +77,7 @@ _CELLS = len(town())
 
 
 def _visits(latitude: float, longitude: float) -> Visits:
-    """Every day of the last two weeks at one place."""
+    """Make visits to one place on every day of the last two weeks."""
     noon = datetime.combine(date.today(), datetime.min.time(), UTC)
     days = [int((noon - timedelta(days=day)).timestamp()) for day in range(1, 15)]
     here = np.ones(len(days))
@@ -87,7 +87,7 @@ def _visits(latitude: float, longitude: float) -> Visits:
 
 
 class FromAddress(HttpTransport):
-    """The device's own transport, from an address of its own."""
+    """A transport that sends from an address of its own."""
 
     def __init__(self, url: str, address: str) -> None:
         # Not the one of `HttpTransport`: it would read all certificates of the system, for each device.
@@ -98,7 +98,7 @@ class FromAddress(HttpTransport):
 
 
 def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -> LedgerEntry | None:
-    """Join, as often as it takes."""
+    """Join, and try again until the report is acknowledged."""
     Ledger.create(ledger)
     with FromAddress(url, who.address) as transport:
         device = Device(SETTINGS, ledger, transport, read_policy=once.read, check=once.check)
@@ -117,7 +117,7 @@ def join(who: Person, url: str, ledger: Path, once: Certified, give_up: float) -
 
 
 def main() -> None:
-    """Play some devices, a line of JSON for each that is through."""
+    """Run some devices; print a line of JSON for each that is done."""
     given = json.loads(sys.argv[1])
     url, folder, seed = f"http://{HOST}:{given['port']}", Path(given["ledgers"]), given["seed"]
     once, give_up = Certified(), time.monotonic() + given["within_s"]

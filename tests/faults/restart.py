@@ -1,4 +1,4 @@
-"""A million reports: how soon the server answers again; and SIGTERM under load: what was sent is answered.
+"""Restart with a million reports, and stop under load with SIGTERM: what was sent is answered.
 
 python -m tests.faults --only restart --reports 100000
 """
@@ -26,7 +26,7 @@ MAX_S = 30.0
 CAMPAIGN = "noise"
 WORKERS = 32
 EARLY_S = 0.1
-"""A request sent this long before the signal has begun; of those sent later some meet a closed door."""
+"""A request sent this long before the signal has begun; of those sent later some find the socket closed."""
 
 FILL = {
     SQLITE: (
@@ -131,5 +131,5 @@ async def _drains(row: ResultRow, options: ServerOptions, processes: ServerProce
     row.failures += verify(acknowledged(devices, CAMPAIGN), read(options.database, CAMPAIGN))
     row.notes.append(
         f"{len(devices):,} reports; slowest stop {slowest_s:.1f} s; {begun} requests were under way at the signals, "
-        f"{late} of the last {EARLY_S:g} s before them found the door closed and were sent again"
+        f"{late} of the last {EARLY_S:g} s before them found the socket closed and were sent again"
     )

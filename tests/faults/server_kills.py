@@ -40,7 +40,7 @@ def run(
     variant: str = "",
     campaigns: Sequence[str] = CAMPAIGNS,
 ) -> ResultRow:
-    """Kill a server so many times, then look."""
+    """Kill a server a number of times, then verify the database."""
     row = ResultRow(PROMISE, where, kills + cold_kills, "kills")
     with scratch(where, postgresql) as (database, folder):
         told = Kills(
@@ -75,7 +75,7 @@ class Kills:
         self._say = Progress(f"server-kills on {row.where}")
 
     async def play(self, kills: int, cold_kills: int) -> None:
-        """The whole run."""
+        """Do the whole run."""
         operator = OperatorConnection(lambda: self._life.port, new_operator(self._life.database))
         load = Load([self._life.port], self._campaigns, self._dice)
         server = await self._start(warm=True)

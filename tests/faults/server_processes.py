@@ -1,4 +1,4 @@
-"""Server processes that start fast and can be killed: each is forked from a parent that has imported everything.
+"""Start server processes fast, to kill them: each is forked from a parent that has imported everything.
 
     python -m tests.faults.server_processes FD        (started by `ServerProcesses`, speaks JSON lines over a socket)
 
@@ -9,7 +9,7 @@ unchanged, but for the way its scheduler's process is made. `cold` starts the co
 
 Every server leads a session of its own, so that what it leaves behind can be found.
 
-Variants are servers as they must not be built, for tests of the tests.
+Variants are faulty servers, to test that the tests find faults.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ class Server:
         self.code: int | None = None
 
     def kill(self) -> None:
-        """kill -9, and be sure that it is dead."""
+        """Kill the process with SIGKILL and wait until it has ended."""
         os.kill(self.pid, signal.SIGKILL)
         self.wait()
 
     def terminate(self) -> None:
-        """Ask it to stop."""
+        """Send SIGTERM."""
         os.kill(self.pid, signal.SIGTERM)
 
     def wait(self) -> int:
-        """Its exit code, negative for a signal; it stays a zombie until asked, so its number is not given away."""
+        """Return the exit code, negative for a signal; until then the process number is not reused."""
         if self.code is None:
             self.code = self._wait(self.pid)
         return self.code
 
     def left_behind(self, within_s: float = GONE_S) -> list[int]:
-        """Processes of its session that outlive it by so long."""
+        """Return the processes of its session that outlive it by this time."""
         until = time.monotonic() + within_s
         while (found := session(self.pid)) and time.monotonic() < until:
             time.sleep(0.05)
@@ -88,12 +88,12 @@ class Server:
             raise ChildProcessError(f"the server ended with code {self.wait()}; {self.last_words()}")
 
     def last_words(self) -> str:
-        """The end of its log."""
+        """Return the end of its log."""
         return f"its log ends with {Path(self.log).read_text()[-2000:]!r}"
 
 
 def session(leader: int) -> list[int]:
-    """Living processes of a session, but for its leader."""
+    """Return the running processes of a session except its leader."""
     found = []
     for entry in os.listdir("/proc"):
         if not entry.isdecimal() or int(entry) == leader:
@@ -106,7 +106,7 @@ def session(leader: int) -> list[int]:
 
 
 def free_port() -> int:
-    """A port that nobody listens at, and that no client is given as its own.
+    """Return a port that no process listens on, and that no client gets as its own.
 
     One of those would not do for a server that comes and goes: whoever asks for it while it is gone may be given that
     very port, is connected to itself, and keeps the server from coming back.
@@ -120,7 +120,7 @@ def free_port() -> int:
 
 
 def wait_until_it_answers(server: Server, within_s: float = 60.0) -> float:
-    """Seconds until /healthz says 200; an error if it ends or never does."""
+    """Return the seconds until /healthz answers 200; raise if the server ends or never answers."""
     began = time.monotonic()
     while time.monotonic() - began < within_s:
         server.check()
@@ -134,7 +134,7 @@ def wait_until_it_answers(server: Server, within_s: float = 60.0) -> float:
 
 
 class ServerProcesses:
-    """The parent of forked servers; closing it ends those that still live."""
+    """The parent of forked servers; closing it ends those that still run."""
 
     def __enter__(self) -> Self:
         ours, theirs = socket.socketpair()
@@ -155,7 +155,7 @@ class ServerProcesses:
         self._process.wait()
 
     def start(self, options: ServerOptions) -> Server:
-        """A new server process; it may not listen yet."""
+        """Start a server process; it may not listen yet."""
         return Server(self._ask({"do": "start", "options": asdict(options)}), options, self._waited)
 
     def _waited(self, pid: int) -> int:
@@ -170,7 +170,7 @@ class ServerProcesses:
 
 @contextmanager
 def running(processes: ServerProcesses, options: ServerOptions) -> Iterator[Server]:
-    """A server that answers, until the block ends; whatever became of it by then, it is gone afterwards."""
+    """Run a server until the block ends; it has ended afterwards, whatever happens."""
     server = processes.start(options)
     try:
         wait_until_it_answers(server)
@@ -182,7 +182,7 @@ def running(processes: ServerProcesses, options: ServerOptions) -> Iterator[Serv
 
 
 def cold(options: ServerOptions) -> Server:
-    """The command that people start, `crowdveil serve`, from nothing."""
+    """Start `crowdveil serve` as a user would, without forking."""
     command = [str(Path(sys.executable).with_name("crowdveil")), "serve", "--database", options.database]
     command += [
         "--port",
@@ -201,7 +201,7 @@ def cold(options: ServerOptions) -> Server:
 
 
 def main() -> None:
-    """Fork servers as asked, until the other end hangs up."""
+    """Fork servers as requested, until the other end disconnects."""
     import psycopg  # noqa: F401
     import sqlalchemy.dialects.postgresql.psycopg
     import sqlalchemy.dialects.sqlite.pysqlite  # noqa: F401
@@ -216,7 +216,7 @@ def main() -> None:
         for text in iter(line.readline, b""):
             order = json.loads(text)
             if order["do"] == "start":
-                answer = _fork(partial(_live, ServerOptions(**order["options"])))
+                answer = _fork(partial(_run_server, ServerOptions(**order["options"])))
                 living.add(answer)
             else:
                 _, status = os.waitpid(order["pid"], 0)
@@ -228,13 +228,13 @@ def main() -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _fork(live: Callable[[], None]) -> int:
+def _fork(run: Callable[[], None]) -> int:
     pid = os.fork()
     if pid:
         return pid
     code = 1
     try:
-        live()
+        run()
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1
@@ -246,7 +246,7 @@ def _fork(live: Callable[[], None]) -> int:
         os._exit(code)
 
 
-def _live(options: ServerOptions) -> None:
+def _run_server(options: ServerOptions) -> None:
     from crowdveil.server import run
     from crowdveil.server.child_process import ChildProcess
     from crowdveil.server.settings import ServerSettings
@@ -261,9 +261,9 @@ def _live(options: ServerOptions) -> None:
     to_scheduler, from_scheduler, pid = _fork_scheduler(options.database)
 
     class Forked(ChildProcess):
-        """The scheduler that was forked already; another one, should it die, is started as ever."""
+        """The scheduler that was forked already; if it ends, another one is started in the usual way."""
 
-        async def _keep(self) -> None:
+        async def _keep_running(self) -> None:
             loop = asyncio.get_running_loop()
             reader = asyncio.StreamReader()
             await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(from_scheduler, "rb"))
@@ -271,7 +271,7 @@ def _live(options: ServerOptions) -> None:
             async for line in reader:
                 self._on_line(line)
             if not self._stopping:
-                await super()._keep()
+                await super()._keep_running()
 
     vars(run)["ChildProcess"] = Forked
     run.serve(options.database, HOST, options.port, ServerSettings(**options.settings))
@@ -311,12 +311,12 @@ class _Process:
 
 def _fork_scheduler(database: str) -> tuple[int, int, int]:
     from crowdveil.errors import StoreError
-    from crowdveil.server import scheduler as scheduler
+    from crowdveil.server import scheduler
 
     theirs_in, to_scheduler = os.pipe()
     from_scheduler, theirs_out = os.pipe()
 
-    def conduct() -> None:
+    def run_scheduler() -> None:
         os.environ[scheduler.DATABASE] = database
         os.dup2(theirs_in, 0)
         os.dup2(theirs_out, 1)
@@ -326,32 +326,32 @@ def _fork_scheduler(database: str) -> tuple[int, int, int]:
         except StoreError:
             sys.exit(1)
 
-    pid = _fork(conduct)
+    pid = _fork(run_scheduler)
     os.close(theirs_in)
     os.close(theirs_out)
     return to_scheduler, from_scheduler, pid
 
 
-# --- servers as they must not be ------------------------------------------------------------------------------
+# --- faulty servers ----------------------------------------------------------------------------------------
 
 
 def _acknowledge_first() -> None:
-    """Say that a report is stored, and store it then."""
-    from crowdveil.server.commit_queue import CommitQueue, Filed, Sent
+    """Acknowledge a report before it is stored."""
+    from crowdveil.server.commit_queue import CommitQueue, ReportJob, ReportResult
 
-    honest = CommitQueue.file
-    waiting: set[asyncio.Task[Filed]] = set()
+    honest = CommitQueue.store_report
+    running: set[asyncio.Task[ReportResult]] = set()
 
-    async def file(self: CommitQueue, sent: Sent) -> Filed:
-        number = self._seats.get((sent.campaign, sent.secret_hash))
+    async def store_report(self: CommitQueue, job: ReportJob) -> ReportResult:
+        number = self._seats.get((job.campaign, job.secret_hash))
         if number is None:
-            return await honest(self, sent)
-        task = asyncio.create_task(honest(self, sent))
-        waiting.add(task)
-        task.add_done_callback(waiting.discard)
-        return Filed("accepted", number)
+            return await honest(self, job)
+        task = asyncio.create_task(honest(self, job))
+        running.add(task)
+        task.add_done_callback(running.discard)
+        return ReportResult("accepted", number)
 
-    CommitQueue.file = file  # type: ignore[method-assign]
+    CommitQueue.store_report = store_report  # type: ignore[method-assign]
 
 
 def _trust_the_cache() -> None:
@@ -368,35 +368,34 @@ def _trust_the_cache() -> None:
 
 
 def _tell_all() -> None:
-    """Log who came, with their address and secret."""
-    from crowdveil.server import logs
-    from crowdveil.server import request_guard as gate
+    """Log the address and the secret of every request."""
+    from crowdveil.server import logs, request_guard
 
-    honest = gate.RequestGuard._pass
+    honest = request_guard.RequestGuard._pass
 
-    async def tell(self: gate.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
+    async def tell(self: request_guard.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
         told = {name.decode(): value.decode() for name, value in scope["headers"] if name == b"authorization"}
-        logs.log().info("request", extra={"address": gate.address_of(scope), **told})
+        logs.log().info("request", extra={"address": request_guard.address_of(scope), **told})
         await honest(self, scope, receive, send)
 
-    gate.RequestGuard._pass = tell  # type: ignore[method-assign]
+    request_guard.RequestGuard._pass = tell  # type: ignore[method-assign]
 
 
 def _answer_as_one_likes() -> None:
     """Answer with a status that the document does not name."""
     from fastapi import Response
 
-    from crowdveil.server import request_guard as gate
+    from crowdveil.server import request_guard
 
-    honest = gate.RequestGuard._pass
+    honest = request_guard.RequestGuard._pass
 
-    async def answer(self: gate.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
+    async def answer(self: request_guard.RequestGuard, scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] == "/v1/ping":
             await Response(status_code=418)(scope, receive, send)
         else:
             await honest(self, scope, receive, send)
 
-    gate.RequestGuard._pass = answer  # type: ignore[method-assign]
+    request_guard.RequestGuard._pass = answer  # type: ignore[method-assign]
 
 
 VARIANTS: dict[str, Callable[[], None]] = {

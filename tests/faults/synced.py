@@ -1,4 +1,4 @@
-"""Watches a server's system calls: no acknowledgement leaves before the report's bytes are on disk.
+"""Watch a server's system calls: no acknowledgement leaves before the report's bytes are on disk.
 
 kill -9 cannot show this, because what a process wrote survives it in the system's cache. So the server runs under
 strace, and for each report (all of different symbols, so that no digest occurs twice) three calls must follow each
@@ -43,11 +43,11 @@ LINE = re.compile(r"^(\d+)\s+(?:<\.\.\. (\w+) resumed>(.*)|(\w+)\((\d+)<(.*?)>(.
 
 
 class NoStraceError(Exception):
-    """There is nothing to watch with."""
+    """strace is not installed."""
 
 
 def strace() -> str:
-    """The program, installed where that is ours to do."""
+    """Return the path of strace; install it if permitted."""
     if shutil.which("strace") is None and os.geteuid() == 0 and shutil.which("apt-get"):
         subprocess.run(["apt-get", "install", "-y", "-qq", "strace"], stdout=subprocess.DEVNULL, check=False)
     found = shutil.which("strace")
@@ -91,12 +91,12 @@ def parse(lines: list[str]) -> list[Call]:
 
 
 def is_log(target: str) -> bool:
-    """Whether a file is what a commit is written to first."""
+    """Return whether a file is a write-ahead log."""
     return target.endswith("-wal") or "/pg_wal/" in target
 
 
 def unsynced(calls: list[Call], digests: list[str]) -> list[str]:
-    """The digests that were told to a client before they were on disk."""
+    """Return the digests that were acknowledged before they were on disk."""
     found = []
     writes = [one for one in calls if is_log(one.target) and "sync" not in one.name]
     syncs = [one for one in calls if is_log(one.target) and "sync" in one.name]
@@ -182,7 +182,7 @@ class _Watch:
         self.stop()
 
     def stop(self) -> None:
-        """Let go of the processes; they go on."""
+        """Detach from the processes, which continue."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             try:
@@ -193,7 +193,7 @@ class _Watch:
 
 
 def _children(pid: int) -> list[int]:
-    """Processes that a process has started."""
+    """Return the child processes of a process."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdecimal():

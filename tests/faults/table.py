@@ -1,4 +1,4 @@
-"""What a run of faults found: one line for each promise and database."""
+"""Format the results of a run: one row for each promise and database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHOWN = 10
 
 @dataclass
 class ResultRow:
-    """A promise, put to the test."""
+    """The result of testing one promise."""
 
     promise: str
     where: str

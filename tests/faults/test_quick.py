@@ -83,7 +83,7 @@ def test_a_server_that_logs_addresses_and_secrets_is_caught(processes: ServerPro
 
 
 @pytest.mark.long
-def test_a_server_says_503_while_there_is_no_room_and_recovers(
+def test_a_server_answers_503_while_the_disk_is_full_and_recovers(
     processes: ServerProcesses, postgresql: PostgreSQL
 ) -> None:
     row = disk_trouble.one(disk_trouble.LIMIT, SQLITE, processes, postgresql, 1)
@@ -100,7 +100,7 @@ ROUND = [(0, "closed", "[0,0,0,0,0,2]", 0)]
 WELL = Stored("finished", SEATS, [A, B], ROUND, [])
 
 
-def test_the_judge_finds_nothing_where_all_is_well() -> None:
+def test_verification_finds_nothing_in_a_correct_database() -> None:
     assert verify(TOLD, WELL) == []
 
 
@@ -116,7 +116,7 @@ def test_the_judge_finds_nothing_where_all_is_well() -> None:
         (WELL._replace(rounds=[(0, "open", "", 0)]), "round 0 is open"),
     ],
 )
-def test_the_judge_finds_every_kind_of_fault(stored: Stored, fault: str) -> None:
+def test_verification_finds_every_kind_of_fault(stored: Stored, fault: str) -> None:
     assert any(fault in one for one in verify(TOLD, stored))
 
 

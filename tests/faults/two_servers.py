@@ -33,7 +33,7 @@ UP_S = 60.0
 def run(
     postgresql: PostgreSQL, processes: ServerProcesses, *, kills: int, seed: int, round_size: int = ROUND
 ) -> ResultRow:
-    """Kill one of two servers so many times, then look."""
+    """Kill one of two servers a number of times, then verify the database."""
     row = ResultRow(PROMISE, POSTGRESQL, kills, "kills")
     with scratch(POSTGRESQL, postgresql) as (database, folder):
         both = [ServerOptions(database, free_port(), str(folder / f"log-{which}")) for which in "ab"]

@@ -43,8 +43,8 @@ def acknowledged(devices: Sequence[LightDevice], campaign: str) -> dict[str, Ack
     """What devices got receipts for, by secret hash."""
     found = {}
     for one in devices:
-        if one.campaign == campaign and one.receipt is not None and one.upload is not None:
-            symbol = one.upload.symbol_number
+        if one.campaign == campaign and one.receipt is not None and one.report is not None:
+            symbol = one.report.symbol_number
             stored = NULL if symbol is None else symbol
             found[one.secret_hash] = AcknowledgedReport(
                 one.receipt.participant, one.receipt.round, stored, one.receipt.digest

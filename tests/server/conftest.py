@@ -1,4 +1,4 @@
-"""A server in this process on both databases; its rounds move when a test says so."""
+"""Run a server in this process on both databases; its scheduler advances when a test says so."""
 
 from __future__ import annotations
 

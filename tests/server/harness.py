@@ -1,4 +1,4 @@
-"""The real application over a real store, without sockets: requests by hand, devices by a transport."""
+"""Run the real application on a real store without sockets, for single requests and as a transport for devices."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def plan(**changes: Any) -> CampaignPlan:
 
 
 class ServerHarness:
-    """A server that its test drives."""
+    """A server in this process; its scheduler advances when a test calls `step`."""
 
     def __init__(self, store: Store, settings: server_settings.ServerSettings | None = None, client: str = "127.0.0.1"):
         add_operator(store, "operator", secret_digest(TOKEN))
@@ -71,8 +71,8 @@ class ServerHarness:
         self.app = create_app(
             store, settings or server_settings.ServerSettings(announcement_age_s=0), clock=lambda: NOW
         )
-        line = httpx.ASGITransport(self.app, client=(client, 50_000), raise_app_exceptions=False)
-        self.client = httpx.AsyncClient(transport=line, base_url="http://server")
+        transport = httpx.ASGITransport(self.app, client=(client, 50_000), raise_app_exceptions=False)
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://server")
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -84,17 +84,17 @@ class ServerHarness:
         self._open.__exit__(kind, error, at)
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> httpx.Response:
-        """One request; a body is JSON unless a header says otherwise."""
+        """Send one request; a body is JSON unless a header says otherwise."""
         sent = dict(JSON) if body is not None else {}
         sent |= {name.replace("_", "-"): text for name, text in headers.items()}
         return self._request(method, path, body, sent)
 
     def operate(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
-        """A request of the operator's."""
+        """Send a request as the operator."""
         return self.ask(method, f"/v1/operator{path}", body, **AS_OPERATOR)
 
     def step(self, seconds: int = 0) -> list[SchedulerEvent]:
-        """Let the scheduler look at everything once, some seconds later."""
+        """Run one step of the scheduler, some seconds later."""
         self.now += seconds
         return step(self.store, self.now)
 
@@ -115,25 +115,25 @@ class ServerHarness:
         body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret), invite=invite).to_bytes()
         return self.ask("POST", f"/v1/campaigns/{name}/seats", body)
 
-    def upload(self, secret: str, upload: Report, name: str = NAME) -> httpx.Response:
-        return self.ask("PUT", f"/v1/campaigns/{name}/report", upload.to_bytes(), authorization=f"Bearer {secret}")
+    def send_report(self, secret: str, report: Report, name: str = NAME) -> httpx.Response:
+        return self.ask("PUT", f"/v1/campaigns/{name}/report", report.to_bytes(), authorization=f"Bearer {secret}")
 
     def report(self, secret: str, symbol: int | None, name: str = NAME) -> httpx.Response:
         """Take a seat and report."""
         seat = Seat.from_bytes(self.take_seat(secret, name).content)
-        return self.upload(secret, Report.of(seat, symbol), name)
+        return self.send_report(secret, Report.of(seat, symbol), name)
 
     def send(self, request: HttpRequest) -> HttpReply:
-        """As a transport for devices."""
+        """Send a request of a device, as its transport."""
         answer = self._request(request.method, request.path, request.body or None, dict(request.headers))
         return HttpReply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
 
     def stream(self, method: str, path: str, parts: AsyncIterator[bytes]) -> httpx.Response:
-        """A request whose length is not announced."""
+        """Send a request without a content-length header."""
         return self._request(method, path, parts, dict(JSON))
 
     def take_seat_later(self, secret: str) -> Future[httpx.Response]:
-        """Ask for a seat, and do not wait."""
+        """Request a seat without waiting for the answer."""
         body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
         path = f"/v1/campaigns/{NAME}/seats"
         return self._portal.start_task_soon(lambda: self.client.post(path, content=body, headers=JSON))
@@ -144,21 +144,21 @@ class ServerHarness:
         return self._portal.call(lambda: self.client.request(method, path, content=body, headers=headers))
 
     def device(self, path: Path, seed: int | None = None) -> Device:
-        """A real device; with a seed, one whose dice can be thrown again elsewhere."""
+        """Make a real device; with a seed, its random bits can be repeated elsewhere."""
         if not path.exists():
             Ledger.create(path)
-        dice = secrets.randbits if seed is None else random.Random(seed).getrandbits
+        random_bits = secrets.randbits if seed is None else random.Random(seed).getrandbits
         return Device(
             DeviceSettings(retry_policy=RetryPolicy(attempts=2), seat_interval_s=0),
             path,
             self,
             sleep=lambda _: None,
-            random_bits=dice,
+            random_bits=random_bits,
         )
 
 
 def kind_of(answer: httpx.Response) -> str:
-    """Which problem an answer is."""
+    """Return the kind of problem that an answer is."""
     assert answer.headers["content-type"] == "application/problem+json"
     problem = Problem.from_bytes(answer.content)
     assert problem.status == answer.status_code

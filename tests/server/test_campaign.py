@@ -44,7 +44,7 @@ def join_all(server: ServerHarness, folder: Path, places: list[int]) -> list[str
 
 
 def played(new_seed: int, places: list[int]) -> tuple[Selection, list[int | None]]:
-    """The same campaign without server, store or device: the pure state machine, and the same dice."""
+    """The same campaign without server, store or device: the pure state machine, and the same rng."""
     state = begin(plan_from_wire(plan(), new_seed))
     rows, symbols = [], []
     for number, group in enumerate(np.split(np.arange(len(places)), np.cumsum(state.plan.round_users())[:-1])):
@@ -62,7 +62,9 @@ def played(new_seed: int, places: list[int]) -> tuple[Selection, list[int | None
     return select(state, Reports(*(np.array(column) for column in zip(*rows, strict=True)))), symbols
 
 
-def test_a_campaign_runs_by_itself_and_selects_whom_the_pure_one_selects(server: ServerHarness, tmp_path: Path) -> None:
+def test_a_campaign_on_the_server_selects_whom_the_pure_state_machine_selects(
+    server: ServerHarness, tmp_path: Path
+) -> None:
     server.start()
     assert join_all(server, tmp_path, PLACES) == ["acknowledged"] * 12
     view = server.view()
@@ -79,7 +81,9 @@ def test_a_campaign_runs_by_itself_and_selects_whom_the_pure_one_selects(server:
     assert (record.selection.hits, record.selection.short) == (pure.hits, pure.short)
 
 
-def test_the_selection_is_exported_and_each_device_learns_how_it_stands(server: ServerHarness, tmp_path: Path) -> None:
+def test_the_selection_is_exported_and_each_device_learns_whether_it_was_selected(
+    server: ServerHarness, tmp_path: Path
+) -> None:
     server.start()
     before = server.operate("GET", f"/campaigns/{NAME}/selection")
     assert kind_of(before) == "wrong-state"
@@ -109,7 +113,7 @@ def test_an_announcement_names_the_open_round_and_a_draft_is_not_announced(serve
     assert told.targets == TARGETS
 
 
-def test_everyone_gets_the_same_policy_and_may_keep_it_for_good(server: ServerHarness) -> None:
+def test_everyone_gets_the_same_policy_and_may_cache_it(server: ServerHarness) -> None:
     server.start()
     path = f"/v1/campaigns/{NAME}/rounds/0/policy"
     answer = server.ask("GET", path)
@@ -121,7 +125,7 @@ def test_everyone_gets_the_same_policy_and_may_keep_it_for_good(server: ServerHa
     assert kind_of(server.ask("GET", f"/v1/campaigns/{NAME}/rounds/1/policy")) == "not-found"
 
 
-def test_a_round_closes_at_its_deadline_with_what_has_come(server: ServerHarness) -> None:
+def test_a_round_closes_at_its_deadline_with_the_reports_so_far(server: ServerHarness) -> None:
     server.start(plan(deadline_s=60))
     assert server.report("one", 0).status_code == 200
     assert server.take_seat("two").status_code == 200
@@ -134,7 +138,7 @@ def test_a_round_closes_at_its_deadline_with_what_has_come(server: ServerHarness
     assert server.view().selected == 1
 
 
-def test_a_campaign_that_is_closed_early_selects_from_what_there_is(server: ServerHarness) -> None:
+def test_a_campaign_that_is_closed_early_selects_from_the_reports_so_far(server: ServerHarness) -> None:
     server.start()
     assert server.report("one", 0).status_code == 200
     assert server.change("closed").json()["rounds"][0]["state"] == "closed"
@@ -192,7 +196,7 @@ def test_creating_again_changes_nothing_and_another_plan_is_refused(server: Serv
     assert [(one.campaign, one.state) for one in listed.campaigns] == [(NAME, "draft")]
 
 
-def test_a_preview_says_what_a_campaign_is_worth_and_keeps_nothing(server: ServerHarness) -> None:
+def test_a_preview_gives_the_expected_coverage_and_stores_nothing(server: ServerHarness) -> None:
     answer = server.operate("POST", "/preview", plan().to_bytes())
     assert answer.status_code == 200, answer.text
     shown = Preview.from_bytes(answer.content)
@@ -214,10 +218,10 @@ def test_a_preview_that_takes_too_long_says_so_and_what_would_be_faster(
     monkeypatch.setattr("crowdveil.server.previews.PATIENCE_S", 0)
     answer = server.operate("POST", "/preview", plan().to_bytes())
     assert kind_of(answer) == "invalid"
-    assert answer.json()["detail"].startswith("targets = 1: should be fewer, or the cells larger: the preview took")
+    assert answer.json()["detail"].startswith("targets = 1: should be fewer, or the cells larger; the preview took")
 
 
-def test_two_conductors_on_one_database_do_every_step_once(url: str, server: ServerHarness, tmp_path: Path) -> None:
+def test_two_schedulers_on_one_database_do_every_step_once(url: str, server: ServerHarness, tmp_path: Path) -> None:
     server.start()
     with open_store(url) as second:
         both = [Scheduler(server.store), Scheduler(second)]
@@ -227,7 +231,7 @@ def test_two_conductors_on_one_database_do_every_step_once(url: str, server: Ser
         assert happened == ["round-closed", "round-opened"]
 
 
-def test_a_policy_whose_maker_died_is_made_by_another_when_the_claim_runs_out(server: ServerHarness) -> None:
+def test_another_scheduler_makes_the_policy_when_a_claim_expires(server: ServerHarness) -> None:
     assert server.operate("PUT", f"/campaigns/{NAME}", plan().to_bytes()).status_code == 200
     server.change("open")
     assert claim_round(server.store, NAME, 0, now=server.now, until=server.now + CLAIM_S)
@@ -236,7 +240,7 @@ def test_a_policy_whose_maker_died_is_made_by_another_when_the_claim_runs_out(se
 
 
 @pytest.mark.parametrize("error", [cv.InputError("prior", "?", "cannot be solved"), OverflowError("too large")])
-def test_one_campaign_that_fails_does_not_hold_up_the_others(
+def test_one_campaign_that_fails_does_not_delay_the_others(
     server: ServerHarness, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail_once(state: object) -> cv.Policy:
@@ -295,13 +299,13 @@ def test_a_status_is_as_long_for_everyone(server: ServerHarness, tmp_path: Path)
     assert sizes == {("4096", None)}
 
 
-def test_where_null_is_protected_nobody_says_it_and_the_pure_campaign_selects_the_same(
+def test_where_null_is_protected_nobody_sends_it_and_the_selection_is_the_same(
     server: ServerHarness, tmp_path: Path
 ) -> None:
     new = plan(null_epsilon=log(16))
     server.start(new)
     seat = server.take_seat("stranger")
-    answer = server.upload("stranger", Report.of(Seat.from_bytes(seat.content), None))
+    answer = server.send_report("stranger", Report.of(Seat.from_bytes(seat.content), None))
     assert kind_of(answer) == "wrong-symbol"
     assert server.report("stranger", 1).status_code == 200
     assert join_all(server, tmp_path, PLACES[:11]) == ["acknowledged"] * 11

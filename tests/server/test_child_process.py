@@ -17,7 +17,7 @@ from crowdveil.store import open_store
 ROOT = Path(__file__).parent.parent.parent
 
 
-def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_process_that_ends_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdveil.server.child_process.RESTART_S", 0.01)
     heard: list[bytes] = []
 
@@ -31,7 +31,7 @@ def test_a_child_that_dies_is_started_again(monkeypatch: pytest.MonkeyPatch) -> 
     asyncio.run(asyncio.wait_for(watch(), 60))
 
 
-def test_a_conductor_ends_when_its_server_is_gone(tmp_path: Path) -> None:
+def test_a_scheduler_ends_when_its_server_ends(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.sqlite"
     open_store(url).close()
     environment = {**os.environ, DATABASE: url}

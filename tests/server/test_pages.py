@@ -33,7 +33,7 @@ def paged(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Serv
     return ServerHarness(store)
 
 
-def test_pages_are_served_with_a_policy_that_lets_nothing_else_in(paged: ServerHarness) -> None:
+def test_pages_are_served_with_a_content_policy_that_forbids_other_hosts(paged: ServerHarness) -> None:
     with paged as server:
         joins = ("/join/coffee", "/join/coffee/", "/join/", "/join")
         for path, text in (("/console", "console"), ("/console/", "console"), *((join, "join") for join in joins)):
@@ -58,7 +58,7 @@ def test_pages_that_were_not_built_say_how_to(store: Store, tmp_path: Path, monk
         assert "make web" in server.ask("GET", "/console").text
 
 
-def test_a_tile_server_is_let_in_where_the_operator_names_one(
+def test_a_tile_server_is_allowed_where_the_operator_names_one(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = built(tmp_path / "pages")
@@ -88,17 +88,17 @@ def test_a_tile_server_is_let_in_where_the_operator_names_one(
         *("https://x/{z}/{x}/{y}; script-src *", "https://*/{z}/{x}/{y}", "https://x /{z}/{x}/{y}", "//x/{z}/{x}/{y}"),
     ],
 )
-def test_what_is_no_tile_server_is_refused(bad: str) -> None:
+def test_an_address_that_is_not_a_tile_servers_is_refused(bad: str) -> None:
     with pytest.raises(InputError, match=r"tiles = .*should be an address such as https://.*\{z\}/\{x\}/\{y\}"):
         check_tiles(bad)
 
 
 def test_compressed_files_are_the_same_files() -> None:
-    from crowdveil.server.pages import File
+    from crowdveil.server.pages import PageFile
 
-    file = File.of("app.js", b"let a = 1;" * 50)
-    assert gzip.decompress(file.packed) == file.data
-    assert len(file.packed) < len(file.data)
+    file = PageFile.of("app.js", b"let a = 1;" * 50)
+    assert gzip.decompress(file.compressed) == file.data
+    assert len(file.compressed) < len(file.data)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_cells_on_both_sides_of_the_antimeridian_are_drawn_side_by_side(server: 
     assert all(-180 <= longitude <= 180 for _, longitude in shape.centres)
 
 
-def test_an_area_that_makes_no_sense_is_refused(server: ServerHarness) -> None:
+def test_an_area_that_is_not_valid_is_refused(server: ServerHarness) -> None:
     for asked, field in (
         ({"bounds": (40.65, -74.03, 40.6, -73.98), "cell_km": 1.0}, "south"),
         ({"bounds": (40.65, -74.03, 40.8, -73.88), "cell_km": 0.1}, f"{MAX_DRAWN:,}"),
@@ -149,7 +149,7 @@ def test_an_area_that_makes_no_sense_is_refused(server: ServerHarness) -> None:
     assert kind_of(server.operate("POST", "/area", both)) == "invalid"
 
 
-def test_what_was_learnt_is_there_round_by_round(server: ServerHarness) -> None:
+def test_the_estimates_are_shown_round_by_round(server: ServerHarness) -> None:
     server.start(plan(users=4, wanted=1))
     path = f"/campaigns/{NAME}/estimates"
     assert Estimates.from_bytes(server.operate("GET", path).content).rounds == ()

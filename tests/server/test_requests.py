@@ -18,7 +18,7 @@ from crowdveil.server.logs import JsonLines
 from crowdveil.server.rate_limit import RateLimiter, is_loopback, network_of
 from crowdveil.server.request_guard import HEADERS
 from crowdveil.server.settings import ServerSettings
-from crowdveil.store import NoSeat, SeatClaim, Store, StoredReport, open_store, rows_of, take_seats
+from crowdveil.store import NoSeat, SeatClaim, Store, StoredReport, open_store, report_rows, take_seats
 from crowdveil.store import StoredSeat as StoredSeat
 from crowdveil.wire import Problem, Report, Seat
 from tests.server.harness import NAME, TOKEN, ServerHarness, kind_of, plan
@@ -84,7 +84,7 @@ def test_every_route_answers_every_role_as_the_table_says(started: ServerHarness
             assert str(status) in document["paths"][path][method.lower()]["responses"], (method, path, status)
 
 
-def test_every_answer_carries_the_headers_and_says_nothing_of_the_software(started: ServerHarness) -> None:
+def test_every_answer_has_the_security_headers_and_names_no_software(started: ServerHarness) -> None:
     for answer in (
         started.ask("GET", f"/v1/campaigns/{NAME}"),
         started.ask("GET", "/v1/operator/campaigns"),
@@ -125,7 +125,7 @@ def test_a_bad_body_is_refused_with_its_field_and_what_would_be_right(started: S
     assert problem.expected
 
 
-def test_a_plan_that_makes_no_sense_is_refused_before_anything_is_kept(server: ServerHarness) -> None:
+def test_a_plan_that_is_not_valid_is_refused_before_anything_is_stored(server: ServerHarness) -> None:
     for changes, field in (
         ({"targets": (16,)}, "targets"),
         ({"users": 2, "wanted": 3}, "wanted"),
@@ -158,7 +158,7 @@ def test_a_body_of_another_type_or_too_large_is_refused(started: ServerHarness) 
     assert kind_of(started.ask("PUT", "/v1/operator/campaigns/big", b" " * 100_000)) == "unauthorized"
 
 
-def test_an_address_or_a_path_that_is_not_there_is_a_problem_too(started: ServerHarness) -> None:
+def test_an_unknown_path_or_method_is_a_problem_document_too(started: ServerHarness) -> None:
     assert kind_of(started.ask("GET", "/v1/campaigns/nobody")) == "not-found"
     assert kind_of(started.ask("GET", "/v1/campaigns/No%20Way")) == "invalid"
     assert kind_of(started.ask("GET", f"/v1/campaigns/{NAME}/rounds/-1/policy")) == "invalid"
@@ -176,20 +176,20 @@ def test_the_same_report_gets_the_same_receipt_and_a_changed_one_is_refused(star
     assert (first.status_code, first.content) == (again.status_code, again.content)
     assert kind_of(started.report("me", 0)) == "report-conflict"
     assert kind_of(started.report("me", None)) == "report-conflict"
-    assert rows_of(started.store, NAME).symbol.tolist() == [0, 1]
+    assert report_rows(started.store, NAME).symbol.tolist() == [0, 1]
 
 
-def test_a_report_that_does_not_fit_its_seat_is_refused(started: ServerHarness) -> None:
+def test_a_report_that_does_not_match_its_seat_is_refused(started: ServerHarness) -> None:
     seat = Seat.from_bytes(started.take_seat("me").content)
-    assert kind_of(started.upload("me", Report.of(seat.model_copy(update={"round": 1}), 0))) == "wrong-round"
+    assert kind_of(started.send_report("me", Report.of(seat.model_copy(update={"round": 1}), 0))) == "wrong-round"
     other = seat.model_copy(update={"policy_hash": "0" * 64})
-    assert kind_of(started.upload("me", Report.of(other, 0))) == "wrong-policy"
-    assert kind_of(started.upload("me", Report.of(seat, 99_999_999))) == "wrong-symbol"
-    assert started.upload("me", Report.of(seat, None)).status_code == 200
+    assert kind_of(started.send_report("me", Report.of(other, 0))) == "wrong-policy"
+    assert kind_of(started.send_report("me", Report.of(seat, 99_999_999))) == "wrong-symbol"
+    assert started.send_report("me", Report.of(seat, None)).status_code == 200
     assert started.view().rounds[0].refused == {"wrong-round": 1, "wrong-policy": 1, "wrong-symbol": 1}
 
 
-def test_when_the_database_refuses_nobody_is_told_that_it_was_stored(
+def test_when_the_database_fails_no_report_is_acknowledged(
     started: ServerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(store: Store, reports: list[StoredReport]) -> None:
@@ -204,7 +204,7 @@ def test_when_the_database_refuses_nobody_is_told_that_it_was_stored(
     assert started.report("me", 1).status_code == 200
 
 
-def test_a_failure_nobody_foresaw_is_answered_too_and_its_words_stay_inside(
+def test_an_unexpected_error_is_answered_without_its_message(
     started: ServerHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fails(*_: object) -> None:
@@ -221,7 +221,7 @@ def test_a_failure_nobody_foresaw_is_answered_too_and_its_words_stay_inside(
     assert "participant" not in json.dumps(line)
 
 
-def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_to_a_full_commit_queue_is_answered_with_503(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     writing, go_on = Event(), Event()
 
     def slowly(into: Store, requests: Sequence[SeatClaim]) -> list[StoredSeat | NoSeat]:
@@ -230,7 +230,7 @@ def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkey
         return take_seats(into, requests)
 
     monkeypatch.setattr("crowdveil.server.commit_queue.take_seats", slowly)
-    with ServerHarness(store, ServerSettings(waiting=1)) as server:
+    with ServerHarness(store, ServerSettings(max_queue_length=1)) as server:
         server.start()
         first = server.take_seat_later("one")
         assert writing.wait(20)
@@ -244,7 +244,7 @@ def test_who_comes_when_too_many_wait_is_asked_to_come_back(store: Store, monkey
 # --- limits ---------------------------------------------------------------------------------------------------
 
 
-def test_one_address_may_ask_so_often_and_this_machine_as_often_as_it_likes(store: Store) -> None:
+def test_requests_per_address_are_limited_except_from_this_machine(store: Store) -> None:
     few = ServerSettings(requests_per_minute=3)
     with ServerHarness(store, few, client="203.0.113.9") as server:
         answers = [server.ask("GET", "/v1/ping") for _ in range(4)]
@@ -255,7 +255,7 @@ def test_one_address_may_ask_so_often_and_this_machine_as_often_as_it_likes(stor
         assert {server.ask("GET", "/v1/ping").status_code for _ in range(10)} == {204}
 
 
-def test_guessing_tokens_ends_soon(store: Store) -> None:
+def test_wrong_tokens_per_address_are_limited(store: Store) -> None:
     path, few = "/v1/operator/campaigns", ServerSettings(failures_per_minute=3)
     with ServerHarness(store, few, client="203.0.113.9") as server:
         assert [kind_of(server.ask("GET", path)) for _ in range(5)] == ["unauthorized"] * 5
@@ -266,7 +266,7 @@ def test_guessing_tokens_ends_soon(store: Store) -> None:
         assert {kind_of(server.ask("GET", path, authorization="Bearer guess")) for _ in range(9)} == {"unauthorized"}
 
 
-def test_a_bucket_refills_and_neighbours_in_one_network_share_it() -> None:
+def test_a_bucket_refills_and_addresses_of_one_network_share_it() -> None:
     time = 0.0
     limiter = RateLimiter(60, lambda: time)
     for _ in range(60):
@@ -282,7 +282,7 @@ def test_a_bucket_refills_and_neighbours_in_one_network_share_it() -> None:
 
 
 @pytest.mark.parametrize("name", ["body_bytes", "waiting", "announcement_age_s"])
-def test_a_setting_that_makes_no_sense_is_named(name: str) -> None:
+def test_a_setting_that_is_not_valid_is_named(name: str) -> None:
     with pytest.raises(InputError, match=name):
         ServerSettings(**{name: -1})
 
@@ -290,7 +290,7 @@ def test_a_setting_that_makes_no_sense_is_named(name: str) -> None:
 # --- what is kept, logged and counted -------------------------------------------------------------------------
 
 
-def test_logs_are_json_lines_without_words_of_other_libraries() -> None:
+def test_logs_are_json_lines_without_messages_of_other_libraries() -> None:
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines(lambda: 1.5))
@@ -303,7 +303,7 @@ def test_logs_are_json_lines_without_words_of_other_libraries() -> None:
     ]
 
 
-def test_metrics_count_reports_by_what_became_of_them(started: ServerHarness) -> None:
+def test_metrics_count_reports_by_outcome(started: ServerHarness) -> None:
     started.report("me", 1)
     started.report("me", 1)
     started.report("me", 0)
@@ -329,7 +329,7 @@ def test_health_is_bad_when_nothing_can_be_stored(tmp_path: Path) -> None:
         assert kind_of(server.ask("GET", "/healthz")) == "unavailable"
 
 
-def test_tokens_and_secrets_are_kept_as_hashes_alone(tmp_path: Path) -> None:
+def test_only_hashes_of_tokens_and_secrets_are_stored(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
     with open_store(f"sqlite:///{path}") as store, ServerHarness(store) as server:
         server.start(plan(enrolment="invite"))

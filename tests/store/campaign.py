@@ -1,4 +1,4 @@
-"""A small campaign to store things of."""
+"""Make a small campaign for tests of the store."""
 
 from __future__ import annotations
 

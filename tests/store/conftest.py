@@ -1,4 +1,4 @@
-"""One fixture, both databases: every test of the store runs on a SQLite file and on PostgreSQL."""
+"""Run every test of the store on a SQLite file and on PostgreSQL."""
 
 from __future__ import annotations
 

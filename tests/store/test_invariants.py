@@ -22,8 +22,8 @@ from crowdveil.store import (
     create_campaign,
     open_round,
     open_store,
-    progress,
     reports_of,
+    round_progress,
     save_selection,
     set_state,
     take_seat,
@@ -89,7 +89,7 @@ def test_the_database_itself_refuses(busy: Store, what: str) -> None:
         run(busy, REFUSED[what])
 
 
-def test_the_same_statement_is_taken_where_it_is_right(busy: Store) -> None:
+def test_the_same_statement_is_accepted_where_it_is_valid(busy: Store) -> None:
     """So the refusals above are for their reason, not for a slip in the statement."""
     with busy.writing() as connection:
         for statement in (
@@ -163,7 +163,7 @@ def test_a_migration_that_fails_leaves_nothing(url: str, monkeypatch: pytest.Mon
 def test_a_database_of_a_newer_version_is_left_alone(url: str) -> None:
     with open_store(url) as store:
         run(store, "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(StoreError, match="made by a newer crowdveil"):
+    with pytest.raises(StoreError, match="made by a newer version of crowdveil"):
         open_store(url)
 
 
@@ -231,7 +231,7 @@ def test_a_report_that_races_with_the_close_is_counted_or_refused_but_never_both
 
         def close() -> int:
             together.wait()
-            while progress(another, NAME)[0].accepted < (trial + 1) * people // 8:
+            while round_progress(another, NAME)[0].accepted < (trial + 1) * people // 8:
                 pass
             return close_round(another, NAME, 0).reports
 
@@ -265,7 +265,7 @@ def test_of_two_different_reports_sent_at_once_the_stored_one_alone_is_accepted(
             )
 
 
-def test_devices_that_enrol_at_once_get_different_seats_and_a_device_that_asks_twice_gets_one(url: str) -> None:
+def test_devices_that_ask_at_once_get_different_seats_and_one_that_asks_twice_gets_one(url: str) -> None:
     with open_store(url) as store, open_store(url) as another:
         started(store, size=20)
 
@@ -278,4 +278,4 @@ def test_devices_that_enrol_at_once_get_different_seats_and_a_device_that_asks_t
             True
         ] * 30
         assert {seat.participant for seat in seats if isinstance(seat, StoredSeat)} == set(range(20))
-        assert progress(store, NAME)[0].seated == 20
+        assert round_progress(store, NAME)[0].seated == 20

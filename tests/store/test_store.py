@@ -24,6 +24,7 @@ from crowdveil.store import (
     claim_round,
     close_round,
     closed_rounds,
+    count_reports,
     create_campaign,
     get_campaign,
     is_participant,
@@ -31,14 +32,13 @@ from crowdveil.store import (
     list_campaigns,
     open_round,
     open_store,
-    operators,
+    operator_token_hashes,
     participant_state,
     policy_bytes,
-    progress,
-    reported,
+    report_rows,
     reports_of,
+    round_progress,
     rounds_of,
-    rows_of,
     save_estimate,
     save_selection,
     seats_of,
@@ -56,21 +56,21 @@ def test_an_operator_is_found_by_the_hash_of_the_token_and_can_get_a_new_one(sto
     add_operator(store, "ann", hashed("old"))
     add_operator(store, "bob", hashed("his"))
     add_operator(store, "ann", hashed("new"))
-    assert operators(store) == {"ann": hashed("new"), "bob": hashed("his")}
+    assert operator_token_hashes(store) == {"ann": hashed("new"), "bob": hashed("his")}
 
 
-def test_a_campaign_is_kept_as_it_was_given(store: Store) -> None:
+def test_a_campaign_is_stored_as_it_was_sent(store: Store) -> None:
     made = create_campaign(store, NAME, '{"a": 1}', offer="Käse\n☕", seed=2**53 - 1, created=5, enrolment="invite")
     assert get_campaign(store, NAME) == made == list_campaigns(store)[0]
     assert made.state == "draft"
     assert get_campaign(store, "other") is None
-    with pytest.raises(InputError, match="taken"):
+    with pytest.raises(InputError, match="already used by another campaign"):
         create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
 
 
 def test_a_campaign_goes_through_its_states_and_through_no_others(store: Store) -> None:
     create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
-    with pytest.raises(InputError, match="becomes paused when it is open"):
+    with pytest.raises(InputError, match="should be open before it can become paused"):
         set_state(store, NAME, "paused")
     for state in ("open", "open", "paused", "open", "closed", "closed"):
         assert set_state(store, NAME, state).state == state
@@ -78,11 +78,11 @@ def test_a_campaign_goes_through_its_states_and_through_no_others(store: Store) 
         set_state(store, NAME, "open")
     with pytest.raises(InputError, match="should be one of open, paused, closed"):
         set_state(store, NAME, "finished")
-    with pytest.raises(InputError, match="no such campaign"):
+    with pytest.raises(InputError, match="was not found"):
         set_state(store, "other", "open")
 
 
-def test_a_campaign_with_an_open_round_is_not_closed_and_a_claim_does_not_hinder(store: Store) -> None:
+def test_a_campaign_with_an_open_round_is_not_closed_but_one_with_a_claim_is(store: Store) -> None:
     started(store)
     with pytest.raises(InputError, match="still open"):
         set_state(store, NAME, "closed")
@@ -90,7 +90,7 @@ def test_a_campaign_with_an_open_round_is_not_closed_and_a_claim_does_not_hinder
     assert claim_round(store, NAME, 1, now=0, until=10)
     set_state(store, NAME, "closed")
     assert [one.number for one in rounds_of(store, NAME)] == [0]
-    with pytest.raises(InputError, match="while its campaign is open"):
+    with pytest.raises(InputError, match="only then can a round be opened"):
         open_round(store, NAME, 1, policy())
 
 
@@ -105,13 +105,13 @@ def test_a_rounds_policy_comes_back_byte_for_byte(store: Store) -> None:
     assert policy_bytes(store, NAME, 1) is None
 
 
-def test_of_two_who_open_a_round_the_first_stays(store: Store) -> None:
+def test_the_first_of_two_openings_of_a_round_stays(store: Store) -> None:
     started(store)
     again = open_round(store, NAME, 0, policy(0.3), size=5, deadline=9)
     assert again == (0, "open", policy().hash, None, None)
 
 
-def test_one_makes_a_rounds_policy_until_the_claim_runs_out(store: Store) -> None:
+def test_one_scheduler_makes_the_policy_of_a_round_until_its_claim_expires(store: Store) -> None:
     create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
     set_state(store, NAME, "open")
     assert claim_round(store, NAME, 0, now=0, until=10)
@@ -123,7 +123,7 @@ def test_one_makes_a_rounds_policy_until_the_claim_runs_out(store: Store) -> Non
 
 def test_rounds_open_in_turn(store: Store) -> None:
     started(store)
-    with pytest.raises(InputError, match="round = 1: is not the next; 0 rounds are closed"):
+    with pytest.raises(InputError, match="round = 1: should be at most 0, the number of closed rounds"):
         open_round(store, NAME, 1, policy())
     with pytest.raises(InputError, match="not open"):
         close_round(store, NAME, 1)
@@ -169,7 +169,7 @@ def test_a_full_round_has_no_more_seats_and_the_next_has_its_own(store: Store) -
     assert take_seat(store, NAME, hashed("fourth")) == "no-seat"
 
 
-def test_there_is_no_seat_in_a_campaign_that_is_not_there_or_not_open(store: Store) -> None:
+def test_there_is_no_seat_in_a_campaign_that_is_unknown_or_not_open(store: Store) -> None:
     assert take_seat(store, NAME, hashed("me")) == "not-found"
     create_campaign(store, NAME, "{}", offer="x", seed=0, created=0)
     assert take_seat(store, NAME, hashed("me")) == "wrong-state"
@@ -209,10 +209,10 @@ def test_within_one_batch_too_the_first_report_of_a_participant_stays(store: Sto
     (seat,) = seated(store, 1)
     batch = [report(seat, 99), report(seat, 1), report(seat, 2), report(seat, 1)]
     assert add_reports(store, batch) == ["wrong-symbol", "accepted", "report-conflict", "repeated"]
-    assert rows_of(store, NAME).symbol.tolist() == [1]
+    assert report_rows(store, NAME).symbol.tolist() == [1]
 
 
-def test_a_report_that_does_not_fit_is_refused_for_its_reason_and_the_others_are_kept(store: Store) -> None:
+def test_a_report_that_is_not_valid_is_refused_with_its_reason_and_the_others_are_stored(store: Store) -> None:
     started(store)
     seats = seated(store, 6)
     good = report(seats[0], None)
@@ -227,9 +227,11 @@ def test_a_report_that_does_not_fit_is_refused_for_its_reason_and_the_others_are
     ]
     refused = ["unknown-participant", "wrong-round", "wrong-policy", "wrong-symbol", "wrong-symbol"]
     assert add_reports(store, batch) == ["accepted", *refused, "unknown-participant"]
-    assert progress(store, NAME) == [RoundProgress(0, 6, 1, {"wrong-round": 1, "wrong-policy": 1, "wrong-symbol": 2})]
+    assert round_progress(store, NAME) == [
+        RoundProgress(0, 6, 1, {"wrong-round": 1, "wrong-policy": 1, "wrong-symbol": 2})
+    ]
     assert add_reports(store, batch[2:4]) == ["wrong-round", "wrong-policy"]
-    assert progress(store, NAME)[0].refused == {"wrong-round": 2, "wrong-policy": 2, "wrong-symbol": 2}
+    assert round_progress(store, NAME)[0].refused == {"wrong-round": 2, "wrong-policy": 2, "wrong-symbol": 2}
 
 
 def test_a_late_report_is_refused_and_one_during_a_pause_too_but_only_until_it_ends(store: Store) -> None:
@@ -250,11 +252,11 @@ def test_a_batch_may_hold_reports_of_several_campaigns(store: Store) -> None:
     started(store, name="tea")
     (one,), (two,) = seated(store, 1), seated(store, 1, name="tea")
     assert add_reports(store, [report(two, 2, "tea"), report(one, 1)]) == ["accepted", "accepted"]
-    assert rows_of(store, "tea").symbol.tolist() == [2]
+    assert report_rows(store, "tea").symbol.tolist() == [2]
     assert add_reports(store, []) == []
 
 
-def test_thousands_of_seats_and_reports_go_in_together(store: Store) -> None:
+def test_thousands_of_seats_and_reports_are_stored_in_one_commit(store: Store) -> None:
     started(store)
     seats = seated(store, 6000)
     assert [seat.participant for seat in seats] == list(range(6000))
@@ -270,13 +272,13 @@ def test_every_refusal_is_in_the_table_of_problems() -> None:
 # --- selections -----------------------------------------------------------------------------------------------
 
 
-def test_a_selection_finishes_a_closed_campaign_once_and_tells_each_how_they_stand(store: Store) -> None:
+def test_a_selection_finishes_a_closed_campaign_once_and_sets_the_state_of_each_participant(store: Store) -> None:
     started(store)
     seats = seated(store, 4)
     assert all_accepted(store, [report(seat, number) for number, seat in enumerate(seats[:3])])
     assert [participant_state(store, NAME, number) for number in (0, 3, 4)] == ["reported", "seated", None]
     chosen = Selection(np.array([2, 0]), np.array([0.1 + 0.2, 0.25]), 1, 3)
-    with pytest.raises(InputError, match="when the campaign is closed"):
+    with pytest.raises(InputError, match="should be closed before participants are selected"):
         save_selection(store, NAME, chosen)
     close_round(store, NAME, 0)
     set_state(store, NAME, "closed")
@@ -307,7 +309,7 @@ def test_reports_come_back_by_number_whatever_the_order_of_arrival(store: Store)
     seats = seated(store, 5)
     for number in (3, 0, 4, 1):
         assert all_accepted(store, [report(seats[number], None if number == 4 else number)])
-    rows, reports = rows_of(store, NAME), reports_of(store, NAME)
+    rows, reports = report_rows(store, NAME), reports_of(store, NAME)
     assert rows.participant.tolist() == [0, 1, 3, 4]
     assert rows.symbol.tolist() == [0, 1, 3, -1]
     assert reports.participant.tolist() == [0, 1, 3]
@@ -336,7 +338,7 @@ def test_an_address_that_names_no_database_is_refused_without_showing_its_passwo
 
 
 def test_a_folder_that_is_missing_or_cannot_be_written_to_is_a_clear_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"there is no folder .*/missing; make it first"):
+    with pytest.raises(StoreError, match=r"the folder .*/missing does not exist; create it first"):
         open_store(f"sqlite:///{tmp_path}/missing/store.sqlite")
     with pytest.raises(StoreError, match="unable to open database file"):
         open_store("sqlite:////proc/store.sqlite")
@@ -358,11 +360,11 @@ def test_a_server_that_does_not_answer_is_a_clear_error_without_the_password() -
     assert "secret" not in str(refused.value)
 
 
-def test_what_was_learnt_is_kept_round_by_round_and_the_last_one_is_shown(store: Store) -> None:
+def test_an_estimate_is_stored_after_each_round_and_the_last_one_is_shown(store: Store) -> None:
     started(store)
     seat = seated(store, 1)[0]
     assert all_accepted(store, [report(seat, 1)])
-    assert reported(store, NAME, 0) == 1
+    assert count_reports(store, NAME, 0) == 1
     assert last_estimate(store, NAME) is None
     learnt = StoredEstimate((0.25, 1 / 3), 0.1)
     save_estimate(store, NAME, 0, learnt)

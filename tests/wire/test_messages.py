@@ -209,7 +209,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
     "Problem": (
         Problem.of_input(InputError("symbol", "12", "should be 8 digits")),
         b"""{"detail":"symbol = '12': should be 8 digits","expected":"should be 8 digits","field":"symbol",\
-"status":422,"title":"A field does not fit","type":"/problems/invalid","value":"'12'"}""",
+"status":422,"title":"A field is not valid","type":"/problems/invalid","value":"'12'"}""",
     ),
 }
 """One of each, and its bytes."""
@@ -240,11 +240,11 @@ def test_a_message_is_these_bytes_and_comes_back_from_them(name: str) -> None:
 
 
 @given(st.none() | st.integers(0, 10**8 - 1))
-def test_an_upload_is_as_long_for_every_symbol_and_for_null(symbol: int | None) -> None:
-    upload = Report.of(SEAT, symbol)
-    assert len(upload.to_bytes()) == len(MESSAGES["Report"][1])
-    assert upload.symbol_number == symbol
-    assert Report.from_bytes(upload.to_bytes()).digest == upload.digest
+def test_a_report_is_as_long_for_every_symbol_and_for_null(symbol: int | None) -> None:
+    report = Report.of(SEAT, symbol)
+    assert len(report.to_bytes()) == len(MESSAGES["Report"][1])
+    assert report.symbol_number == symbol
+    assert Report.from_bytes(report.to_bytes()).digest == report.digest
 
 
 def test_a_symbol_that_does_not_fit_its_eight_digits_is_refused() -> None:
@@ -270,7 +270,7 @@ def test_a_status_has_room_for_the_longest_offer_and_the_longest_name() -> None:
     assert len(status.to_bytes()) == STATUS_BYTES
 
 
-def test_a_receipt_is_the_same_again_for_the_same_upload_and_another_for_another() -> None:
+def test_equal_reports_have_equal_receipts_and_different_ones_different_receipts() -> None:
     receipts = [Receipt.of("coffee", 41, Report.of(SEAT, symbol)).digest for symbol in (1, 1, 2, None)]
     assert receipts[0] == receipts[1]
     assert len(set(receipts)) == 3
@@ -294,7 +294,7 @@ def test_an_audited_policy_comes_back_byte_for_byte() -> None:
     assert AuditRound.of(0, data, (), 0).policy_bytes == data
 
 
-def test_secrets_and_tags_are_written_one_way() -> None:
+def test_secrets_and_etags_are_written_in_one_way() -> None:
     assert secret_digest("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     assert policy_etag(H) == f'"{H}"'
 
@@ -304,7 +304,7 @@ def test_secrets_and_tags_are_written_one_way() -> None:
 
 @pytest.mark.parametrize("name", MESSAGES)
 def test_a_message_with_an_unknown_field_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="extra = 1: is no field of this message"):
+    with pytest.raises(InputError, match="extra = 1: is not a field of this message"):
         type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.update(extra=1)))
 
 
@@ -374,7 +374,7 @@ WRONG: list[tuple[str, str, object]] = [
 
 
 @pytest.mark.parametrize(("name", "field", "value"), WRONG)
-def test_a_value_that_does_not_fit_is_refused(name: str, field: str, value: object) -> None:
+def test_a_value_that_is_not_valid_is_refused(name: str, field: str, value: object) -> None:
     kind = type(MESSAGES[name][0])
     with pytest.raises(InputError):
         kind.from_bytes(altered(name, lambda d: d.update({field: value})))
@@ -384,7 +384,7 @@ def test_a_value_that_does_not_fit_is_refused(name: str, field: str, value: obje
 @pytest.mark.parametrize(
     ("name", "field"), [("Announcement", "delta"), ("CampaignPlan", "epsilon_per_km"), ("SelectionRow", "chance")]
 )
-def test_a_number_that_is_none_is_refused_in_json_and_in_the_library(name: str, field: str, number: float) -> None:
+def test_nan_and_infinity_are_refused_in_json_and_in_the_library(name: str, field: str, number: float) -> None:
     message = MESSAGES[name][0]
     with pytest.raises(InputError, match="not a number that JSON knows"):
         type(message).from_bytes(altered(name, lambda d: d.update({field: number})))

@@ -55,7 +55,7 @@ def limits(
         "body_bytes": body_bytes,
         "operator_body_bytes": operator_body_bytes,
         "commit_reports": commit_reports,
-        "waiting": waiting,
+        "max_queue_length": waiting,
     }
     settings = replace(
         ServerSettings(), **{name: read_whole(name, text) for name, text in whole.items() if text is not None}
@@ -130,10 +130,10 @@ def run(
 
 def _token(url: str, anew: bool) -> str | None:
     """A new token for the operator, where there is none yet or another one is asked for."""
-    from crowdveil.store import add_operator, open_store, operators
+    from crowdveil.store import add_operator, open_store, operator_token_hashes
 
     with open_store(url) as store:
-        if OPERATOR in operators(store) and not anew:
+        if OPERATOR in operator_token_hashes(store) and not anew:
             return None
         token = secrets.token_urlsafe(32)
         add_operator(store, OPERATOR, secret_digest(token))

@@ -56,12 +56,12 @@ SEAT_ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class DeviceSettings:
-    """What the device's owner decides."""
+    """Settings of a device, decided by its owner."""
 
     limits: PrivacyLimits = field(default_factory=PrivacyLimits)
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     periods: int = 26
-    """Weeks (or days, as the campaign asks) up to today that the profile is made from."""
+    """Number of weeks (or days, as the campaign asks) up to today that the profile is made from."""
     half_life_periods: float = 4.0
     """After how many of them a visit counts half."""
     seat_interval_s: float = 1.0
@@ -253,13 +253,13 @@ class Device:
         if entry.state == "refused":
             raise CampaignRefused(f"campaign {entry.campaign}: {entry.reason}")
         seat = _seat_of(entry)
-        upload = Report.of(seat, None if entry.symbol == NULL else entry.symbol)
+        report = Report.of(seat, None if entry.symbol == NULL else entry.symbol)
         try:
-            receipt = self._client.report(entry.campaign, entry.secret, upload)
+            receipt = self._client.send_report(entry.campaign, entry.secret, report)
         except ServerRefused as error:
             self.ledger.refuse(entry.campaign, str(error))
             raise
-        if receipt != Receipt.of(entry.campaign, seat.participant, upload):
+        if receipt != Receipt.of(entry.campaign, seat.participant, report):
             raise CampaignRefused(
                 f"The server's receipt in campaign {entry.campaign} is for another report than yours. Join again to "
                 "send yours once more."

@@ -1,4 +1,4 @@
-"""From what the device knows of its own whereabouts to the one place to report. Nothing of it leaves."""
+"""Choose the one place to report from the location history of the device's owner. None of it leaves the device."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ LocationHistory: TypeAlias = Visits | Mapping[int, float]
 def profile_of_history(
     history: LocationHistory, area: Area, periods: Periods, half_life_periods: float
 ) -> Mapping[int, float]:
-    """How likely the person is to be in each cell in the next period; recent visits count most."""
+    """Return the probability that the person visits each cell in the next period; recent visits count most."""
     if isinstance(history, Visits):
         if len(history.users) != 1:
-            raise InputError("visits", f"of {len(history.users)} users", "should be those of the device's owner alone")
+            raise InputError("visits", f"of {len(history.users)} users", "should be only those of the device's owner")
         return recency(count_visits(history, area, periods), range(len(periods)), half_life_periods).of(0)
     as_cells("profile", list(history), len(area))
     return history
@@ -41,6 +41,6 @@ def place_to_report(
     rule: Rule,
     random_below: Callable[[int], int] = secrets.randbelow,
 ) -> int:
-    """The cell to draw from, or `NULL` for a person without a frequent place."""
+    """Return the cell to draw from, or `NULL` for a person without a frequent place."""
     profile = profile_of_history(history, area, periods, half_life_periods)
     return choose_place(profile, delta, rule, targets, random_below)

@@ -1,21 +1,22 @@
-"""What this device has ever said, and what it has cost: one SQLite file, written before anything is sent.
+"""Record everything a device has ever reported, and its privacy loss: one SQLite file, written before anything is sent.
 
-SQLite and not a file of lines, because three things have to hold at once: a commit is on the disk when it returns
-(synchronous=EXTRA: FULL, and the folder is synced too, so that no journal comes back after a power cut), two processes
-exclude each other (BEGIN IMMEDIATE), and "drawn once" is a constraint of the schema, not a path through the code:
+The file is a SQLite database, because three things must hold at once. A commit is on disk when it returns
+(synchronous = EXTRA, which also syncs the folder, so that no old journal returns after a power cut). Two processes
+exclude each other (BEGIN IMMEDIATE). And a second draw in a campaign is stopped by a constraint of the schema:
 
     event(number, campaign, kind, body, digest)        UNIQUE (campaign, kind)
 
-Events are only ever added. Each digest covers the event and the digest before it, and `head` repeats the last one, so a
-row that was changed, removed or cut off is found, and the file refused. Whoever may write the file may also compute the
-digests: they find damage and clumsy edits, not the device's owner.
+Events are only added. Each digest covers the event and the digest before it, and `head` repeats the last one, so a row
+that was changed, removed or cut off is detected and the file is refused. Anyone who can write the file can also compute
+the digests: they detect damage and careless edits, not a deliberate change by the device's owner.
 
-The loss is the sum of ε per km over all campaigns in which a symbol was drawn, whether or not it was acknowledged: it
-may have arrived. No clock enters the sum, so turning it back frees nothing; times are kept for people, and never run
-backwards. A device that lost its ledger (a reinstall, an old backup) cannot know what it said before. So none is made
-in passing: `Ledger.create` asks what was already spent, and the careful answer after a reinstall is the whole cap.
+The loss is the sum of ε per km over all campaigns in which a symbol was drawn, whether or not it was acknowledged,
+because it may have arrived. The clock is not part of the sum, so setting it back frees nothing; times are recorded for
+people to read, and never decrease. A device that lost its ledger (after a reinstall, or from an old backup) cannot know
+what it reported before. So a ledger is never created implicitly: `Ledger.create` asks what was already spent, and the
+safe answer after a reinstall is the whole limit.
 
-The place is not in here: only the symbol that was drawn from it.
+The place is not recorded: only the symbol that was drawn from it.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ CREATE TABLE event (
 CREATE TABLE head (only INTEGER PRIMARY KEY CHECK (only = 1), number INTEGER NOT NULL, digest TEXT NOT NULL) STRICT;
 """
 LOCK_SECONDS = 30.0
-"""How long one process waits for another that is drawing or writing."""
+"""How long one process waits for another one that uses the ledger."""
 
 
 def utc_now() -> str:
-    """The time as people read it."""
+    """Return the current time in UTC, for people to read."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -56,7 +57,7 @@ class Ledger:
     """The ledger of one device; every call opens the file, checks all of it, and closes it."""
 
     def __init__(self, path: str | Path, clock: Callable[[], str] = utc_now) -> None:
-        """Open a ledger that exists, or say why it cannot be trusted."""
+        """Open an existing ledger, or say why it cannot be trusted."""
         self.path = Path(path)
         self._clock = clock
         self.entries()
@@ -65,10 +66,12 @@ class Ledger:
     def create(
         cls, path: str | Path, *, already_spent_epsilon_per_km: float = 0.0, clock: Callable[[], str] = utc_now
     ) -> Ledger:
-        """Begin a ledger; after a reinstall, say what may have been spent before (if unknown, the whole cap)."""
+        """Create a ledger; after a reinstall, give what may have been spent before (if unknown, the whole limit)."""
         spent = float(already_spent_epsilon_per_km)
         if not (isfinite(spent) and spent >= 0):
-            raise InputError("already_spent_epsilon_per_km", spent, "should be a finite number, 0 for a new device")
+            raise InputError(
+                "already_spent_epsilon_per_km", spent, "should be a finite number of at least 0; 0 for a new device"
+            )
         target = Path(path)
         draft = target.with_name(f".{target.name}.{os.getpid()}.new")
         try:
@@ -82,28 +85,30 @@ class Ledger:
                 body: dict[str, object] = {"already_spent_epsilon_per_km": spent}
                 _append(connection, [], "", "created", body, clock())
                 connection.execute("COMMIT")
-            # A link is refused where a file exists, and is there whole or not at all.
+            # Linking fails where a file exists, and the linked file is complete.
             os.link(draft, target)
             _sync_folder(target)
         except FileExistsError:
-            raise FileFormatError(f"{path}: there is a ledger already; open it, what it counts stays spent") from None
+            raise FileFormatError(
+                f"{path}: a ledger exists already; open it, because what it records stays spent"
+            ) from None
         finally:
             draft.unlink()
         return cls(target, clock)
 
-    # --- what it says -----------------------------------------------------------------------------------
+    # --- reading ----------------------------------------------------------------------------------------
 
     def entries(self) -> dict[str, LedgerEntry]:
-        """What was said in each campaign."""
+        """Return what this device did in each campaign."""
         with self._transaction() as (_, events):
             return _entries(events)
 
     def entry(self, campaign: str) -> LedgerEntry | None:
-        """What was said in one campaign, or None if it was never joined."""
+        """Return what this device did in one campaign, or None if it never joined."""
         return self.entries().get(campaign)
 
     def spent_epsilon_per_km(self) -> float:
-        """The loss so far: what was spent before this ledger, and ε of every campaign with a drawn symbol."""
+        """Return the loss so far: what was spent before this ledger, plus ε of every campaign with a drawn symbol."""
         with self._transaction() as (_, events):
             return _spent(events)
 
@@ -112,23 +117,23 @@ class Ledger:
         with self._transaction() as (_, events):
             check_lifetime(_answered(events), _spent(events), epsilon_per_km, limit_epsilon_per_km)
 
-    # --- what it takes down -----------------------------------------------------------------------------
+    # --- recording -------------------------------------------------------------------------------------
 
     def begin(self, campaign: str, secret: Callable[[], str]) -> LedgerEntry:
-        """The participant's secret in a campaign: made once, before it is first sent."""
+        """Record the participant's secret in a campaign; it is made once, before it is first sent."""
         return self._once(campaign, "secret", lambda _: {"secret": secret()})
 
     def seat(self, campaign: str, body: dict[str, object]) -> LedgerEntry:
-        """The seat the server gave: the first one stays."""
+        """Record the seat that the server gave; the first one stays."""
         return self._once(campaign, "seat", lambda _: body)
 
     def draw_once(
         self, campaign: str, epsilon_per_km: float, lifetime_epsilon_per_km: float, draw: Callable[[], int]
     ) -> LedgerEntry:
-        """Draw and store in one step, under the lock; a symbol that is already there is returned instead.
+        """Draw a symbol and record it in one transaction; if one is recorded already, return that one instead.
 
-        `draw` is not called when the loss would pass the cap. A symbol is known to the caller only after the commit:
-        a device that dies in between has said nothing, and may draw anew.
+        `draw` is not called if the loss would exceed the limit. The caller learns the symbol only after the commit, so
+        a device that is killed in between has sent nothing, and may draw again.
         """
 
         def body(events: list[LedgerEvent]) -> dict[str, object]:
@@ -138,11 +143,11 @@ class Ledger:
         return self._once(campaign, "drawn", body)
 
     def acknowledge(self, campaign: str, receipt_digest: str) -> LedgerEntry:
-        """Take down that the server has the report."""
+        """Record that the server has stored the report."""
         return self._once(campaign, "acknowledged", lambda _: {"receipt_digest": receipt_digest})
 
     def refuse(self, campaign: str, reason: str) -> LedgerEntry:
-        """Take down that the server will never count the report; its loss stays counted, because it was seen."""
+        """Record that the server will never count the report; its loss stays counted, because the server saw it."""
         return self._once(campaign, "refused", lambda _: {"reason": reason})
 
     # --- the file ---------------------------------------------------------------------------------------
@@ -159,7 +164,7 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[tuple[sqlite3.Connection, list[LedgerEvent]]]:
-        """The one way to the file: locked, checked from the first event to the last, committed or left as it was."""
+        """Open the file, lock it and check every event; commit when the block ends, roll back if it raises."""
         _check_file(self.path)
         with closing(_connect(self.path)) as connection:
             try:
@@ -169,7 +174,7 @@ class Ledger:
                 yield connection, events
                 connection.execute("COMMIT")
             except sqlite3.DatabaseError as error:
-                raise FileFormatError(f"{self.path}: the ledger is busy, damaged or cut short ({error})") from None
+                raise FileFormatError(f"{self.path}: the ledger is busy, damaged or truncated ({error})") from None
             except FileFormatError as error:
                 raise FileFormatError(f"{self.path}: {error}") from None
 
@@ -198,7 +203,7 @@ def _entries(events: list[LedgerEvent]) -> dict[str, LedgerEntry]:
 
 
 def _spent(events: list[LedgerEvent]) -> float:
-    """Correctly rounded, so that three times ln 4 is the double nearest to 3 ln 4 and not one beside it."""
+    """Sum with correct rounding, so that three times ln 4 is exactly the double 3 ln 4 of the default limit."""
     losses = [events[0].number_in("already_spent_epsilon_per_km")]
     return fsum(losses + [event.number_in("epsilon_per_km") for event in events if event.kind == "drawn"])
 
@@ -235,11 +240,11 @@ def _check_file(path: Path) -> None:
         mode = path.stat().st_mode
     except OSError as error:
         raise FileFormatError(
-            f"{path}: {error.strerror or error}. A new device begins with Ledger.create; one that had a ledger before "
-            "should say there what was already spent"
+            f"{path}: {error.strerror or error}. For a new device, create one with Ledger.create; after a "
+            "reinstall, state there what was already spent"
         ) from None
     if os.name == "posix" and mode & 0o077:
-        raise FileFormatError(f"{path}: others may read or write it (mode {mode & 0o777:o}); chmod 600 it")
+        raise FileFormatError(f"{path}: other users can read or write it (mode {mode & 0o777:o}); run chmod 600 on it")
 
 
 def _sync_folder(path: Path) -> None:

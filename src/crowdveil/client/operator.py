@@ -1,4 +1,4 @@
-"""The operator's side of the line: every request that runs a campaign, over the same transport as a device's."""
+"""Make every request of an operator, over the same transports as a device."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from crowdveil.wire import (
 )
 
 CSV = "text/csv"
-HASTY = RetryPolicy(attempts=4, first_wait_s=0.25, longest_wait_s=4.0)
-"""Somebody sits and waits: who is not there is told about soon."""
+OPERATOR_RETRY_POLICY = RetryPolicy(attempts=4, first_wait_s=0.25, longest_wait_s=4.0)
+"""Shorter than a device's, because a person waits for the answer."""
 
 
 class Operator(RetryingClient):
-    """Runs campaigns on a server; what the server declines is raised in its own words."""
+    """Run campaigns on a server; a refusal by the server is raised with its detail."""
 
     advice = "Is the server running, and is this its address?"
 
@@ -39,46 +39,46 @@ class Operator(RetryingClient):
         transport: Transport,
         token: str,
         *,
-        retry_policy: RetryPolicy = HASTY,
+        retry_policy: RetryPolicy = OPERATOR_RETRY_POLICY,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         super().__init__(transport, retry_policy, sleep)
         if not (token.isascii() and token.isprintable() and token.strip() == token != ""):
-            raise InputError("token", "...", "should be the text that `crowdveil serve` printed, and nothing else")
+            raise InputError("token", "...", "should be exactly the text that `crowdveil serve` printed")
         self._token = token
 
     def campaigns(self) -> CampaignList:
-        """All campaigns, the oldest first."""
+        """List all campaigns, oldest first."""
         return self.send(self._request("GET", "/campaigns"), CampaignList.from_bytes)
 
-    def create(self, campaign: str, new: CampaignPlan) -> CampaignView:
-        """Make a draft; the same one again changes nothing."""
-        return self.send(self._request("PUT", _path(campaign), new), CampaignView.from_bytes)
+    def create(self, campaign: str, plan: CampaignPlan) -> CampaignView:
+        """Create a campaign as a draft; the same request again changes nothing."""
+        return self.send(self._request("PUT", _path(campaign), plan), CampaignView.from_bytes)
 
     def view(self, campaign: str) -> CampaignView:
-        """How a campaign stands."""
+        """Show a campaign, its rounds and the current estimate."""
         return self.send(self._request("GET", _path(campaign)), CampaignView.from_bytes)
 
     def set_state(self, campaign: str, state: Literal["open", "paused", "closed"]) -> CampaignView:
-        """Start (or go on after a pause), pause or close a campaign."""
+        """Start, resume, pause or close a campaign."""
         change = StateChange(protocol=PROTOCOL, state=state)
         return self.send(self._request("PUT", _path(campaign, "/state"), change), CampaignView.from_bytes)
 
     def invites(self, campaign: str, count: int) -> tuple[str, ...]:
-        """New invites; the server cannot show them again."""
-        wanted = InviteRequest.from_bytes(canonical_json({"protocol": PROTOCOL, "count": count}).encode())
-        return self.send(self._request("POST", _path(campaign, "/invites"), wanted), Invites.from_bytes).invites
+        """Make invites; the server cannot show them again."""
+        request = InviteRequest.from_bytes(canonical_json({"protocol": PROTOCOL, "count": count}).encode())
+        return self.send(self._request("POST", _path(campaign, "/invites"), request), Invites.from_bytes).invites
 
-    def preview(self, new: CampaignPlan) -> Preview:
-        """What a campaign promises; nothing is kept."""
-        return self.send(self._request("POST", "/preview", new), Preview.from_bytes)
+    def preview(self, plan: CampaignPlan) -> Preview:
+        """Compute what to expect of a campaign; nothing is stored."""
+        return self.send(self._request("POST", "/preview", plan), Preview.from_bytes)
 
     def selection_csv(self, campaign: str) -> str:
-        """Who was selected, best first, as CSV with the columns of `SelectionRow`."""
+        """Return who was selected, in order, as CSV with the columns of `SelectionRow`."""
         return self.send(self._request("GET", _path(campaign, "/selection"), accept=CSV), _text)
 
     def record(self, campaign: str) -> AuditRecord:
-        """All from which the selection can be repeated."""
+        """Return the audit record, from which the selection can be repeated."""
         return self.send(self._request("GET", _path(campaign, "/record")), AuditRecord.from_bytes)
 
     def _request(self, method: str, path: str, message: Message | None = None, accept: str = JSON) -> HttpRequest:

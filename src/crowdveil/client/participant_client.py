@@ -40,10 +40,10 @@ class ParticipantClient(RetryingClient):
         request = HttpRequest("POST", _path(campaign, "/seats"), {"accept": JSON, "content-type": JSON}, body)
         return self.send(request, Seat.from_bytes)
 
-    def report(self, campaign: str, secret: str, upload: Report) -> Receipt:
+    def send_report(self, campaign: str, secret: str, report: Report) -> Receipt:
         """Send the report, as often as necessary and always with the same bytes."""
         headers = {"accept": JSON, "content-type": JSON, "authorization": f"Bearer {secret}"}
-        request = HttpRequest("PUT", _path(campaign, "/report"), headers, upload.to_bytes())
+        request = HttpRequest("PUT", _path(campaign, "/report"), headers, report.to_bytes())
         return self.send(request, Receipt.from_bytes)
 
     def status(self, campaign: str, secret: str) -> ParticipantStatus:

@@ -1,12 +1,12 @@
-"""How a device reaches a server: one method, so that the network, a server in the same process and a fault injector
-are the same to it.
+"""Send requests to a server, through one method, so that a device works alike over the network, with a server in the
+same process, and with a fault injector.
 
     class InProcess:
         def __init__(self, server): self.server = server
         def send(self, request): return HttpReply(*self.server.answer(request.method, request.path, request.body))
 
-A transport answers with whatever status came, or raises `ServerUnreachable`; it never repeats a request by itself,
-because only the device knows what may be sent twice.
+A transport returns whatever status the server answered with, or raises `ServerUnreachable`. It never retries, because
+only the device knows what may be sent twice.
 """
 
 from __future__ import annotations
@@ -24,42 +24,42 @@ from crowdveil.errors import InputError, ServerUnreachable
 
 TIMEOUT_S = 20.0
 MAX_REPLY_BYTES = 1 << 26
-"""A policy of a million cells fits; a reply without end does not."""
-NOTHING: Mapping[str, str] = MappingProxyType({})
+"""Largest reply; a policy of a million cells fits, and an endless reply is cut off."""
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """What leaves the device, all of it."""
+    """A request: everything that leaves the device."""
 
     method: str
     path: str
-    headers: Mapping[str, str] = field(default_factory=lambda: NOTHING, repr=False)
+    headers: Mapping[str, str] = field(default_factory=lambda: NO_HEADERS, repr=False)
     body: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)
 class HttpReply:
-    """What came back; header names are in lower case."""
+    """A reply; header names are in lower case."""
 
     status: int
-    headers: Mapping[str, str] = field(default_factory=lambda: NOTHING, repr=False)
+    headers: Mapping[str, str] = field(default_factory=lambda: NO_HEADERS, repr=False)
     body: bytes = field(default=b"", repr=False)
 
 
 class Transport(Protocol):
-    """Carries one request and brings its reply."""
+    """Sends one request and returns its reply."""
 
     def send(self, request: HttpRequest) -> HttpReply:
-        """Send once; raise NoAnswerError when no reply came."""
+        """Send a request once; raise ServerUnreachable if no reply came."""
         ...
 
 
 class HttpTransport:
-    """Requests over HTTPS, or over plain HTTP to this very machine.
+    """Send requests over HTTPS, or over plain HTTP to this machine.
 
-    Nothing but the request is told: no cookies, no referrer, no library version. Redirects are not followed: the
-    server is the one that was named. Proxies and passwords of the environment are not used; name a proxy if need be.
+    Nothing else is sent: no cookies, no referrer, no version of a library. Redirects are not followed, so requests go
+    only to the named server. Proxies and passwords from the environment are ignored; a proxy can be named.
     """
 
     def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S, proxy: str | None = None) -> None:
@@ -70,7 +70,7 @@ class HttpTransport:
         )
 
     def send(self, request: HttpRequest) -> HttpReply:
-        """Send once, and read at most `MAX_REPLY_BYTES`."""
+        """Send a request once, and read at most `MAX_REPLY_BYTES`."""
         try:
             with self._client.stream(
                 request.method, self.url + request.path, headers=dict(request.headers), content=request.body
@@ -87,7 +87,7 @@ class HttpTransport:
             self._client.cookies.clear()
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._client.close()
 
     def __enter__(self) -> HttpTransport:
@@ -98,7 +98,7 @@ class HttpTransport:
 
 
 def check_url(url: str) -> str:
-    """Return a server's address without its last slash; refuse what would send reports in the clear."""
+    """Return the address of a server without a final slash; refuse one that would send reports unencrypted."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -107,7 +107,7 @@ def check_url(url: str) -> str:
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment or "@" in parts.netloc:
         raise InputError("url", url, "should be an address such as https://crowd.example.org")
     if parts.scheme == "http" and not _is_loopback(host):
-        raise InputError("url", url, "should begin with https://; plain http is for this machine alone (127.0.0.1)")
+        raise InputError("url", url, "should begin with https://; plain http is only for this machine (127.0.0.1)")
     return url.rstrip("/")
 
 

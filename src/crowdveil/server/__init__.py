@@ -1,13 +1,28 @@
-"""The campaign server: policies down, one blurred place up, once.
+"""Run campaigns over HTTP: send policies to devices, store one report of each, and select participants.
 
-    app ─ gate          every request: limits, headers, errors; then the routes, by noun
-        ├ campaigns     what anyone may know: a campaign, a round's policy
-        ├ participants  seats, reports, status          ── desk: many of them in one commit
-        ├ operators     create, preview, start, watch, pause, close, invite, export
-        └ operations    health, metrics
+    app             the application: routes, middleware, error handlers, OpenAPI document
+    request_guard   middleware of every request: rate limits, body sizes, security headers, errors
+    requests        reading bodies and tokens; compares operators' tokens in constant time
+    campaigns       public routes: a campaign's announcement, a round's policy
+    participants    routes of devices: seats, reports, status
+    operators       routes of operators: create, preview, start, watch, pause, close, invite, export
+    health          routes for monitoring: health, metrics
+    commit_queue    stores seats and reports in group commits; acknowledges a report only after its commit
+    scheduler       a process of its own: makes policies, opens and closes rounds, selects
+    previews        processes of their own: the expected coverage of a campaign that is being planned
+    child_process   starts such a process again if it ends
+    rate_limit      how many requests an address may make
+    refusals        turns every error into a problem document
+    services        what the routes share: store, queue, cached announcements and policies
+    views           what operators see of a campaign, and the audit record
+    areas           areas for the console's map
+    pages           the console and the participant's page
+    logs, metrics   JSON lines; Prometheus
+    run, local      a server on a socket; a server for demonstrations
 
-    conductor           a process of its own: makes policies, opens and closes rounds, selects
-    previews            a process of its own: what a campaign would be worth
+Where to look: a round is closed by `scheduler.Scheduler`, or early by an operator (`operators`). The lottery among
+equals is decided by `campaign.selection`, with the seed that the audit record publishes. What is stored of a
+participant is in `store.schema`.
 
-Nothing here knows traces, profiles or places: the boundary of privacy is an import rule.
+Nothing here imports traces, profiles or places: the privacy boundary is an import rule (tests/test_rooms.py).
 """

@@ -1,4 +1,4 @@
-"""The application: routes, errors, what starts and stops with the server, and an OpenAPI document that is true."""
+"""Build the application: routes, error handlers, what starts and stops with the server, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
-from crowdveil.server import campaigns, operations, operators, participants
+from crowdveil.server import campaigns, health, operators, participants
 from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.pages import add_pages, check_tiles
@@ -37,19 +37,19 @@ def create_app(
     tile_url: str | None = None,
     clock: Callable[[], float] = time,
 ) -> FastAPI:
-    """The server without its conductor; `run.serve` adds it, and `conductor.step` does its work by hand."""
-    chosen, counted = settings or ServerSettings(), metrics or Metrics()
+    """Build the server without its scheduler, which `run.serve` starts; `scheduler.step` does one step of it."""
+    settings, metrics = settings or ServerSettings(), metrics or Metrics()
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
-        commit_queue = CommitQueue(store, chosen, counted, wake)
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        commit_queue = CommitQueue(store, settings, metrics, wake)
         services = Services(
             store=store,
-            settings=chosen,
-            metrics=counted,
+            settings=settings,
+            metrics=metrics,
             commit_queue=commit_queue,
             previews=Previews(),
-            failures=RateLimiter(chosen.failures_per_minute),
+            failures=RateLimiter(settings.failures_per_minute),
             wake=wake,
             clock=clock,
         )
@@ -64,24 +64,24 @@ def create_app(
     app = FastAPI(
         title="crowdveil",
         version=version("crowdveil"),
-        description="Chooses the crowd that will cover your places, without learning where anyone is.",
-        lifespan=life,
-        docs_url=None,  # both pages load from other hosts
+        description="Choose the crowd that will cover your places, without learning where anyone is.",
+        lifespan=lifespan,
+        docs_url=None,  # both pages would load files from other hosts
         redoc_url=None,
         redirect_slashes=False,
     )
     add_pages(app, None if tile_url is None else check_tiles(tile_url))
-    for room in (campaigns, participants, operators, operations):
-        app.include_router(room.routes)
-    app.add_middleware(RequestGuard, settings=chosen, metrics=counted)
+    for module in (campaigns, participants, operators, health):
+        app.include_router(module.routes)
+    app.add_middleware(RequestGuard, settings=settings, metrics=metrics)
     app.add_exception_handler(RequestRefused, _refused)
-    app.add_exception_handler(RequestValidationError, _does_not_fit)
-    app.add_exception_handler(HTTPException, _not_routed)
-    app.openapi = lambda: _document(app)  # type: ignore[method-assign]
+    app.add_exception_handler(RequestValidationError, _not_valid)
+    app.add_exception_handler(HTTPException, _no_route)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
-# --- what goes wrong ------------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------------
 
 
 async def _refused(_: Request, error: Exception) -> Response:
@@ -89,12 +89,12 @@ async def _refused(_: Request, error: Exception) -> Response:
     return answer(error)
 
 
-async def _does_not_fit(_: Request, error: Exception) -> Response:
+async def _not_valid(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     return answer(refuse_input(first_error([{**error.errors()[0], "loc": error.errors()[0]["loc"][1:]}])))
 
 
-async def _not_routed(_: Request, error: Exception) -> Response:
+async def _no_route(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     refused = refuse("method-not-allowed" if error.status_code == 405 else "not-found")
     return answer(RequestRefused(refused.problem, {**refused.headers, **(error.headers or {})}))
@@ -103,7 +103,7 @@ async def _not_routed(_: Request, error: Exception) -> Response:
 # --- the OpenAPI document -------------------------------------------------------------------------------------
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
+def _openapi(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
         document["components"] = {

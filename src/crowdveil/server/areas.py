@@ -1,4 +1,4 @@
-"""Areas as the console needs them: made from a few numbers, with the corners of every cell."""
+"""Make areas for the console's map, with the corners of every cell."""
 
 from __future__ import annotations
 
@@ -10,39 +10,41 @@ from crowdveil.errors import InputError
 from crowdveil.wire import PROTOCOL, AreaRequest, AreaShape
 
 MAX_DRAWN = 10_000
-"""Beyond, a browser only shows a blur; such areas are made on the command line."""
+"""A browser cannot show more cells clearly; larger areas are made on the command line."""
 
 
 def make_area(asked: AreaRequest) -> Area:
-    """The area that was asked for."""
+    """Make the requested area."""
     if asked.area is not None:
         return Area.from_description(asked.area)
     if asked.towers is not None:
         if not asked.towers:
-            raise InputError("towers", (), "should be one or more")
+            raise InputError("towers", (), "should name at least one tower")
         latitude, longitude = zip(*asked.towers, strict=True)
         return Towers.from_positions(latitude, longitude, reach_km=asked.reach_km)
-    assert asked.bounds is not None, "one kind is given"
+    assert asked.bounds is not None, "the message holds exactly one kind"
     if asked.resolution is not None:
         return Hexagons.from_bounds(*asked.bounds, resolution=asked.resolution)
-    assert asked.cell_km is not None, "one kind is given"
+    assert asked.cell_km is not None, "the message holds exactly one kind"
     return Grid.from_bounds(*asked.bounds, cell_km=asked.cell_km)
 
 
 def shape_of(area: Area) -> AreaShape:
-    """Corners and centres in latitude and longitude."""
+    """Return the corners and centres of all cells in latitude and longitude."""
     if area.plane is None:
-        raise InputError("area", area.kind, "has no latitude and longitude, so that it cannot be drawn on a map")
+        raise InputError("area", area.kind, "has no latitude and longitude, so it cannot be drawn on a map")
     if len(area) == 1:
-        raise InputError("area", "1 cell", "should have two or more: with one alone everyone is at the target")
+        raise InputError("area", "1 cell", "should have at least 2 cells; with 1, everyone is at the target")
     if len(area) > MAX_DRAWN:
-        raise InputError("area", f"{len(area):,} cells", f"should have at most {MAX_DRAWN:,} to be drawn")
+        raise InputError(
+            "area", f"{len(area):,} cells", f"should have at most {MAX_DRAWN:,} cells to be drawn on a map"
+        )
     polygons = regions(area)
     corners = np.vstack(polygons)
     latitude, longitude = area.plane.to_degrees(corners[:, 0], corners[:, 1])
-    # Corners on the far side of the antimeridian go on counting, so that no cell reaches around the world.
+    # Longitudes continue beyond ±180 across the antimeridian, so that no cell spans the whole world.
     longitude -= 360 * np.round((longitude - area.plane.longitude_e7 / 1e7) / 360)
-    spots = list(zip(latitude.tolist(), longitude.tolist(), strict=True))
+    positions = list(zip(latitude.tolist(), longitude.tolist(), strict=True))
     ends = np.cumsum([len(polygon) for polygon in polygons]).tolist()
     begins = [0, *ends[:-1]]
     middle = area.centres()
@@ -50,6 +52,6 @@ def shape_of(area: Area) -> AreaShape:
         protocol=PROTOCOL,
         area=area.describe(),
         centres=tuple(zip(middle[0].tolist(), middle[1].tolist(), strict=True)),
-        regions=tuple(tuple(spots[begin:end]) for begin, end in zip(begins, ends, strict=True)),
+        regions=tuple(tuple(positions[begin:end]) for begin, end in zip(begins, ends, strict=True)),
         nearest_neighbour_km=area.nearest_neighbour_km,
     )

@@ -1,4 +1,4 @@
-"""What anyone may know: a campaign, and the policy of a round, the same bytes for everybody."""
+"""Serve what is public: a campaign's announcement and the policy of a round, the same bytes for everyone."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ routes = APIRouter(prefix="/v1/campaigns", tags=["campaigns"])
 
 @routes.get("/{campaign}", response_model=Announcement, responses=problems("not-found"))
 async def campaign(campaign: CampaignPath, services: ServicesOf) -> Response:
-    """What a campaign asks, for whom, under which ε, and its open round."""
+    """Announce a campaign: its area, targets, privacy parameters and open round."""
     announced = await run_in_threadpool(services.announcement, campaign)
     if announced is None:
-        raise refuse("not-found", f"campaign = {campaign!r}: there is no such campaign, or it has not started")
+        raise refuse("not-found", f"campaign = {campaign!r}: not found, or not started yet")
     return Response(announced, media_type=JSON, headers={"cache-control": "no-cache"})
 
 
@@ -30,15 +30,15 @@ async def campaign(campaign: CampaignPath, services: ServicesOf) -> Response:
             "content": {POLICY_MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
             "headers": {"ETag": {"schema": {"type": "string"}, "description": "The policy's hash, quoted"}},
         },
-        304: {"description": "The policy that was named is still the one; policies never change"},
+        304: {"description": "The policy is unchanged; policies never change"},
         **problems("not-found"),
     },
 )
 async def policy(campaign: CampaignPath, number: RoundPath, request: Request, services: ServicesOf) -> Response:
-    """The policy of a round that was opened."""
+    """Return the policy of a round that was opened."""
     found = await run_in_threadpool(services.policy, campaign, number)
     if found is None:
-        raise refuse("not-found", f"round = {number} of campaign {campaign!r}: there is no policy")
+        raise refuse("not-found", f"round = {number} of campaign {campaign!r}: has no policy yet")
     data, policy_hash = found
     headers = {"etag": policy_etag(policy_hash), "cache-control": "public, max-age=31536000, immutable"}
     if policy_etag(policy_hash) in request.headers.get("if-none-match", ""):

@@ -1,7 +1,7 @@
-"""A process beside the server that does what would hold up requests.
+"""Run work that would delay requests in a process beside the server.
 
-It talks in lines over its standard input and output, and ends when its input does: also when the server was killed,
-because then nobody holds the other end. If it dies, it is started again.
+The two processes exchange lines over standard input and output. The child ends when its input is closed, which also
+happens when the server is killed. If the child ends by itself, it is started again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from crowdveil.server.logs import log
 
 MAX_LINE = 64 << 20
 RESTART_S = 1.0
-GOODBYE_S = 5.0
+STOP_S = 5.0
 
 
 class ChildProcess:
-    """Runs `python -m module` for as long as the server runs."""
+    """Run `python -m module` for as long as the server runs."""
 
     def __init__(self, module: str, environment: Mapping[str, str], on_line: Callable[[bytes], None]) -> None:
         self._module = module
@@ -33,11 +33,11 @@ class ChildProcess:
         self._stopping = False
 
     def start(self) -> None:
-        """Start it, and keep it running."""
-        self._watch = asyncio.get_running_loop().create_task(self._keep())
+        """Start the process, and start it again whenever it ends."""
+        self._watch = asyncio.get_running_loop().create_task(self._keep_running())
 
     def write(self, line: bytes) -> bool:
-        """Send a line; False where nobody is there to read it."""
+        """Send a line; return False if the process is not running."""
         process = self._process
         if process is None or process.stdin is None or process.stdin.is_closing():
             return False
@@ -45,14 +45,14 @@ class ChildProcess:
         return True
 
     async def stop(self) -> None:
-        """End it, kindly first."""
+        """Close the input of the process, and kill it if it does not end in time."""
         self._stopping = True
         process = self._process
         if process is not None and process.returncode is None:
             if process.stdin is not None:
                 process.stdin.close()
             try:
-                await asyncio.wait_for(process.wait(), GOODBYE_S)
+                await asyncio.wait_for(process.wait(), STOP_S)
             except TimeoutError:
                 with suppress(ProcessLookupError):
                     process.kill()
@@ -61,7 +61,7 @@ class ChildProcess:
             with suppress(asyncio.CancelledError):
                 await self._watch
 
-    async def _keep(self) -> None:
+    async def _keep_running(self) -> None:
         while not self._stopping:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -85,8 +85,8 @@ class ChildProcess:
 
 
 def lines_from_parent() -> Iterator[bytes]:
-    """What the server writes; ends when the server does."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's business
+    """Yield the lines that the server writes, until the server ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C and closes the input
     return iter(sys.stdin.buffer.readline, b"")
 
 
@@ -97,12 +97,12 @@ def wake_at_each_line(wake: threading.Event) -> None:
     def read() -> None:
         for _ in lines:
             wake.set()
-        os._exit(0)  # what is being done is a transaction: all of it is there, or nothing
+        os._exit(0)  # safe at any point: the database rolls back what is not committed
 
     threading.Thread(target=read, daemon=True).start()
 
 
 def write_to_parent(line: bytes) -> None:
-    """Write a line to the server."""
+    """Send a line to the server."""
     sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()

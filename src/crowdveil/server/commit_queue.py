@@ -1,8 +1,8 @@
-"""The group commit: seats and reports of many devices go to the disk together, and each is answered after that.
+"""Store seats and reports of many devices in one commit, and answer each of them only after that commit.
 
-One thread writes. While it waits for the disk, the next ones gather; so a slow disk makes commits larger, not fewer
-reports. Nothing is answered before its transaction is on disk; when the database refuses, all of that commit are told
-to come back, and none of it is stored.
+This is a group commit. One thread writes. While it waits for the disk, further jobs queue up, so a slow disk makes the
+commits larger instead of the answers fewer. Nothing is acknowledged before its transaction is on disk. If the database
+refuses a commit, all jobs of that commit are refused, none of them is stored, and the devices retry.
 """
 
 from __future__ import annotations
@@ -33,49 +33,49 @@ from crowdveil.store import (
 )
 from crowdveil.wire import Report
 
-KNOWN_SEATS = 100_000
-"""Seats remembered from enrolment to report, when most devices are done; they never change, so that is safe."""
+MAX_CACHED_SEATS = 100_000
+"""Seats cached between the seat request and the report. They never change, so the cache cannot be stale."""
 
-SEARCH_AFTER = 20_000
-"""New objects after which Python searches for garbage, instead of 700: those of about a hundred requests."""
+GC_THRESHOLD = 20_000
+"""Allocations between two garbage collections (default of Python: 700); about those of a hundred requests."""
 
 
-class Sent(NamedTuple):
-    """An upload, by the holder of a secret."""
+class ReportJob(NamedTuple):
+    """A report to store, sent by the holder of a secret."""
 
     campaign: str
     secret_hash: str
-    upload: Report
+    report: Report
 
 
-class Filed(NamedTuple):
-    """What became of an upload."""
+class ReportResult(NamedTuple):
+    """The outcome of a report."""
 
     outcome: ReportOutcome
     participant: int
-    """-1 for somebody unknown."""
+    """-1 if the secret has no seat."""
 
 
-Job: TypeAlias = SeatClaim | Sent
-Answer: TypeAlias = StoredSeat | NoSeat | Filed
+Job: TypeAlias = SeatClaim | ReportJob
+Result: TypeAlias = StoredSeat | NoSeat | ReportResult
 
 
 @dataclass(eq=False)
-class _Waiting:
+class _Pending:
     job: Job
-    answer: asyncio.Future[Answer]
+    result: asyncio.Future[Result]
 
 
 class CommitQueue:
-    """Where devices hand in what is to be stored. Started and stopped with the server."""
+    """Queue of seats and reports to store; started and stopped with the server."""
 
     def __init__(self, store: Store, settings: ServerSettings, metrics: Metrics, wake: Callable[[], None]) -> None:
         self._store = store
         self._settings = settings
         self._metrics = metrics
-        self._nudge = wake
-        self._queue: deque[_Waiting] = deque()
-        self._wake = asyncio.Event()
+        self._wake_scheduler = wake
+        self._queue: deque[_Pending] = deque()
+        self._not_empty = asyncio.Event()
         self._seats: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._thread = ThreadPoolExecutor(1, "commit-queue")
         self._worker: asyncio.Task[None] | None = None
@@ -83,113 +83,118 @@ class CommitQueue:
         self._thresholds = gc.get_threshold()
 
     def start(self) -> None:
-        """Begin to write.
+        """Start writing, and make garbage collections rare.
 
-        Requests that wait for the disk look to Python like garbage that piles up: it would search them every few
-        reports, and all that is loaded every thousand, while nobody is answered. So what is loaded by now is left
-        out, and the searches are made rare.
+        Requests that wait for the disk accumulate, so with its defaults Python would run a collection every few reports
+        and a full one every thousand, during which nobody is answered. So the objects that exist by now are excluded
+        from collections, and the threshold is raised.
         """
         self._thresholds = gc.get_threshold()
         gc.freeze()
-        gc.set_threshold(SEARCH_AFTER, *self._thresholds[1:])
+        gc.set_threshold(GC_THRESHOLD, *self._thresholds[1:])
         self._worker = asyncio.get_running_loop().create_task(self._work())
 
     async def stop(self) -> None:
-        """Write what waits, then stop."""
+        """Write what is queued, then stop."""
         self._closing = True
-        self._wake.set()
+        self._not_empty.set()
         if self._worker is not None:
             await self._worker
         self._thread.shutdown()
         gc.set_threshold(*self._thresholds)
         gc.unfreeze()
 
-    async def take_seat(self, request: SeatClaim) -> StoredSeat | NoSeat:
-        """A seat, on disk."""
-        answer = await self._hand_in(request)
-        assert not isinstance(answer, Filed)
-        self._metrics.seats.labels("given" if isinstance(answer, StoredSeat) else answer).inc()
-        return answer
+    async def take_seat(self, claim: SeatClaim) -> StoredSeat | NoSeat:
+        """Return a seat, once it is on disk, or why there is none."""
+        result = await self._submit(claim)
+        assert not isinstance(result, ReportResult)
+        self._metrics.seats.labels("given" if isinstance(result, StoredSeat) else result).inc()
+        return result
 
-    async def file(self, sent: Sent) -> Filed:
-        """What became of a report; if it was accepted it is on disk."""
-        answer = await self._hand_in(sent)
-        assert isinstance(answer, Filed)
-        self._metrics.reports.labels(answer.outcome).inc()
-        return answer
+    async def store_report(self, job: ReportJob) -> ReportResult:
+        """Return the outcome of a report; an accepted report is on disk by then."""
+        result = await self._submit(job)
+        assert isinstance(result, ReportResult)
+        self._metrics.reports.labels(result.outcome).inc()
+        return result
 
-    async def _hand_in(self, job: Job) -> Answer:
-        if len(self._queue) >= self._settings.waiting or self._closing:
-            raise refuse("unavailable", "the server is busy; send the same again")
-        waiting = _Waiting(job, asyncio.get_running_loop().create_future())
-        self._queue.append(waiting)
-        self._wake.set()
-        return await waiting.answer
+    async def _submit(self, job: Job) -> Result:
+        if len(self._queue) >= self._settings.max_queue_length or self._closing:
+            raise refuse("unavailable", "the server is busy; send the same request again")
+        pending = _Pending(job, asyncio.get_running_loop().create_future())
+        self._queue.append(pending)
+        self._not_empty.set()
+        return await pending.result
 
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while self._queue or not self._closing:
             if not self._queue:
-                self._wake.clear()
-                await self._wake.wait()
+                self._not_empty.clear()
+                await self._not_empty.wait()
                 continue
             count = min(len(self._queue), self._settings.commit_reports)
             batch = [self._queue.popleft() for _ in range(count)]
-            self._metrics.waiting.set(len(self._queue))
+            self._metrics.queue_length.set(len(self._queue))
             jobs = [one.job for one in batch]
-            answers = await loop.run_in_executor(self._thread, self._write, jobs)
-            for one, answer in zip(batch, answers, strict=True):
-                if one.answer.done():  # the device hung up; what it sent is stored all the same
+            results = await loop.run_in_executor(self._thread, self._write, jobs)
+            for pending, result in zip(batch, results, strict=True):
+                if pending.result.done():  # the device disconnected; what it sent is stored all the same
                     continue
-                if isinstance(answer, Exception):
-                    one.answer.set_exception(answer)
+                if isinstance(result, Exception):
+                    pending.result.set_exception(result)
                 else:
-                    one.answer.set_result(answer)
-            self._nudge()
+                    pending.result.set_result(result)
+            self._wake_scheduler()
 
-    def _write(self, jobs: list[Job]) -> list[Answer | Exception]:
+    def _write(self, jobs: list[Job]) -> list[Result | Exception]:
         started = perf_counter()
-        answers: list[Answer | Exception] = [StoreError("not stored")] * len(jobs)
-        for kind, write in ((SeatClaim, self._write_seats), (Sent, self._write_reports)):
-            places = [place for place, job in enumerate(jobs) if isinstance(job, kind)]
-            if not places:
+        results: list[Result | Exception] = [StoreError("not stored")] * len(jobs)
+        for kind, write in ((SeatClaim, self._write_seats), (ReportJob, self._write_reports)):
+            indices = [index for index, job in enumerate(jobs) if isinstance(job, kind)]
+            if not indices:
                 continue
-            found: list[Answer | Exception]
+            found: list[Result | Exception]
             try:
-                found = list(write([jobs[place] for place in places]))
-            except Exception as error:  # whatever it was, everyone is answered
-                found = [error] * len(places)
-            for place, answer in zip(places, found, strict=True):
-                answers[place] = answer
+                found = list(write([jobs[index] for index in indices]))
+            except Exception as error:  # every device gets an answer, whatever went wrong
+                found = [error] * len(indices)
+            for index, result in zip(indices, found, strict=True):
+                results[index] = result
         self._metrics.commits.observe(perf_counter() - started)
-        return answers
+        return results
 
     def _write_seats(self, jobs: list[Job]) -> list[StoredSeat | NoSeat]:
-        requests = [job for job in jobs if isinstance(job, SeatClaim)]
-        answers = take_seats(self._store, requests)
-        for request, answer in zip(requests, answers, strict=True):
-            if isinstance(answer, StoredSeat):
-                self._seats[request.campaign, request.secret_hash] = answer.participant
-        while len(self._seats) > KNOWN_SEATS:
+        claims = [job for job in jobs if isinstance(job, SeatClaim)]
+        results = take_seats(self._store, claims)
+        for claim, result in zip(claims, results, strict=True):
+            if isinstance(result, StoredSeat):
+                self._seats[claim.campaign, claim.secret_hash] = result.participant
+        while len(self._seats) > MAX_CACHED_SEATS:
             self._seats.popitem(last=False)
-        return answers
+        return results
 
-    def _write_reports(self, jobs: list[Job]) -> list[Filed]:
-        sent = [job for job in jobs if isinstance(job, Sent)]
-        who = self._participants(sent)
+    def _write_reports(self, jobs: list[Job]) -> list[ReportResult]:
+        report_jobs = [job for job in jobs if isinstance(job, ReportJob)]
+        numbers = self._participants(report_jobs)
         reports = [
             StoredReport(
-                one.campaign, number, one.upload.round, one.upload.policy_hash, one.upload.symbol_number, digest
+                job.campaign,
+                number,
+                job.report.round,
+                job.report.policy_hash,
+                job.report.symbol_number,
+                job.report.digest,
             )
-            for one, number, digest in zip(sent, who, [one.upload.digest for one in sent], strict=True)
+            for job, number in zip(report_jobs, numbers, strict=True)
         ]
         outcomes = add_reports(self._store, reports)
-        for one in sent:
-            self._seats.pop((one.campaign, one.secret_hash), None)
-        return [Filed(outcome, number) for outcome, number in zip(outcomes, who, strict=True)]
+        for job in report_jobs:
+            self._seats.pop((job.campaign, job.secret_hash), None)
+        return [ReportResult(outcome, number) for outcome, number in zip(outcomes, numbers, strict=True)]
 
-    def _participants(self, sent: list[Sent]) -> list[int]:
-        found = {(one.campaign, one.secret_hash): self._seats.get((one.campaign, one.secret_hash)) for one in sent}
+    def _participants(self, jobs: list[ReportJob]) -> list[int]:
+        found = {(job.campaign, job.secret_hash): self._seats.get((job.campaign, job.secret_hash)) for job in jobs}
         unknown: dict[str, list[str]] = {}
         for (campaign, secret_hash), number in found.items():
             if number is None:
@@ -197,5 +202,5 @@ class CommitQueue:
         for campaign, hashes in unknown.items():
             for secret_hash, seat in seats_of(self._store, campaign, hashes).items():
                 found[campaign, secret_hash] = seat.participant
-        numbers = [found[one.campaign, one.secret_hash] for one in sent]
+        numbers = [found[job.campaign, job.secret_hash] for job in jobs]
         return [-1 if number is None else number for number in numbers]

@@ -1,4 +1,4 @@
-"""What those who run the machine ask: whether it is well, and what it counted."""
+"""Serve health and metrics to whoever runs the machine."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from crowdveil.server.metrics import CONTENT_TYPE
 from crowdveil.server.requests import ServicesOf, problems, send
 from crowdveil.wire import PROTOCOL, Health
 
-routes = APIRouter(tags=["operations"])
+routes = APIRouter(tags=["health"])
 
 
 @routes.get("/healthz", response_model=Health, responses=problems())
 async def health(services: ServicesOf) -> Response:
-    """Whether a report could be stored now."""
+    """Check that a report could be stored now."""
     await run_in_threadpool(services.store.ping)
     return send(Health(protocol=PROTOCOL, status="ok"))
 
@@ -28,12 +28,12 @@ async def health(services: ServicesOf) -> Response:
     },
 )
 async def metrics(services: ServicesOf) -> Response:
-    """Counts and durations; nobody's report, place or address."""
+    """Return counts and durations for Prometheus; no report, place or address."""
     text = await run_in_threadpool(services.metrics.text, services.store)
     return Response(text, headers={"content-type": CONTENT_TYPE})
 
 
 @routes.get("/v1/ping", status_code=204, response_class=Response, responses=problems())
 async def ping() -> Response:
-    """Does nothing: what any request costs at least, for measurements."""
+    """Answer without doing anything, to measure the cost of a request."""
     return Response(status_code=204)

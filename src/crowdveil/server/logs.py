@@ -1,7 +1,7 @@
-"""Logs: one JSON object a line, of what the server and its operators do.
+"""Log what the server and its operators do, one JSON object per line.
 
-Requests of participants are counted (`metrics`), not logged: a line with a time would say when each of them reported.
-No line holds an address, a token, a secret, a symbol or a place.
+Requests of participants are counted (`metrics`) but not logged, because a line with a time would reveal when each of
+them reported. No line contains an address, a token, a secret, a symbol or a place.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _RESERVED = frozenset(vars(logging.makeLogRecord({}))) | {"color_message"}
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, event, and the fields given as `extra`."""
+    """Format a record as time, level, event, and the fields given as `extra`."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         super().__init__()
         self._clock = clock
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line. Of an exception, its kind and where it was raised; its words may hold what was sent."""
+        """Return one line. Of an exception, only its type and position: its message may contain what a device sent."""
         line: dict[str, object] = {"at": round(self._clock(), 3), "level": record.levelname.lower()}
         line["event"] = record.getMessage() if record.name == NAME else str(record.msg).partition(":")[0]
         line |= {
@@ -42,7 +42,7 @@ class JsonLines(logging.Formatter):
 
 
 def set_up(stream: TextIO = sys.stderr) -> logging.Logger:
-    """Everything that logs in this process writes JSON lines to one stream."""
+    """Make every logger in this process write JSON lines to one stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     root = logging.getLogger()
@@ -58,5 +58,5 @@ def set_up(stream: TextIO = sys.stderr) -> logging.Logger:
 
 
 def log() -> logging.Logger:
-    """The server's own logger; silent until `set_up`."""
+    """Return the server's own logger; silent until `set_up`."""
     return logging.getLogger(NAME)

@@ -1,4 +1,4 @@
-"""What is counted, in the words of Prometheus. Counts and durations only: nobody's report, place or address."""
+"""Count for Prometheus. Only counts and durations: no report, place or address."""
 
 from __future__ import annotations
 
@@ -24,40 +24,55 @@ class Metrics:
         )
         self.reports = Counter(
             "crowdveil_reports",
-            "Reports by what became of them: accepted, repeated, or the reason of refusal",
+            "Reports by outcome: accepted, repeated, or the reason for refusing",
             ["outcome"],
             registry=self.registry,
         )
         self.seats = Counter(
-            "crowdveil_seats", "Seats asked for: given, or the reason of refusal", ["outcome"], registry=self.registry
+            "crowdveil_seats",
+            "Seat requests by outcome: given, or the reason for refusing",
+            ["outcome"],
+            registry=self.registry,
         )
         self.commits = Histogram(
             "crowdveil_commit_seconds",
-            "Time of a commit of seats and reports",
+            "Duration of a commit of seats and reports",
             buckets=COMMIT_BUCKETS_S,
             registry=self.registry,
         )
-        self.waiting = Gauge("crowdveil_waiting", "Seats and reports that wait for a commit", registry=self.registry)
-        self.solves = Histogram(
-            "crowdveil_solve_seconds", "Time to make a round's policy", buckets=SOLVE_BUCKETS_S, registry=self.registry
+        self.queue_length = Gauge(
+            "crowdveil_commit_queue_length", "Seats and reports waiting for a commit", registry=self.registry
         )
-        self.happenings = Counter("crowdveil_happenings", "What the conductor did", ["event"], registry=self.registry)
+        self.solves = Histogram(
+            "crowdveil_solve_seconds",
+            "Time to make the policy of a round",
+            buckets=SOLVE_BUCKETS_S,
+            registry=self.registry,
+        )
+        self.scheduler_events = Counter(
+            "crowdveil_scheduler_events",
+            "Steps of the scheduler: rounds, selections, failures",
+            ["event"],
+            registry=self.registry,
+        )
 
     def text(self, store: Store) -> bytes:
-        """All of them, and the state of every campaign and of its latest round."""
+        """Return all counters, with the state of every campaign and of its latest round."""
         states = CollectorRegistry()
-        states.register(_Campaigns(store))
+        states.register(_CampaignStates(store))
         return generate_latest(self.registry) + generate_latest(states)
 
 
-class _Campaigns:
-    """Read from the database when asked for, so that every server of several says the same."""
+class _CampaignStates:
+    """Read from the database on every request, so that all servers of one database report the same."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        campaigns = GaugeMetricFamily("crowdveil_campaign_state", "1 for its state", labels=["campaign", "state"])
+        campaigns = GaugeMetricFamily(
+            "crowdveil_campaign_state", "1 for the current state of a campaign", labels=["campaign", "state"]
+        )
         rounds = GaugeMetricFamily(
             "crowdveil_round", "Number of the latest round, from 0", labels=["campaign", "state"]
         )

@@ -1,4 +1,4 @@
-"""What an operator does: create, preview, start, watch, pause, close, invite, export."""
+"""Serve operators: create, preview, start, watch, pause, close, invite, export."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ from crowdveil.wire import (
 
 routes = APIRouter(prefix="/v1/operator", tags=["operators"])
 SEED_BITS = 53
-"""A seed is a number that every language's JSON reads exactly."""
+"""JSON of every language reads whole numbers of this size exactly."""
 CLOSING_ATTEMPTS = 5
-"""The conductor may open the next round while the campaign is being closed."""
-WHO: tuple[ProblemKind, ...] = ("unauthorized", "forbidden")
+"""Closing a campaign is tried again when the scheduler opens the next round at the same moment."""
+OPERATOR_PROBLEMS: tuple[ProblemKind, ...] = ("unauthorized", "forbidden")
 
 
-@routes.get("/campaigns", response_model=CampaignList, openapi_extra=BEARER, responses=problems(*WHO))
+@routes.get("/campaigns", response_model=CampaignList, openapi_extra=BEARER, responses=problems(*OPERATOR_PROBLEMS))
 async def campaigns(_: OperatorName, services: ServicesOf) -> Response:
-    """All campaigns, the oldest first."""
+    """List all campaigns, oldest first."""
     found = await run_in_threadpool(list_campaigns, services.store)
     rows = (
         CampaignSummary(campaign=one.id, name=read_plan(one.plan).name, state=one.state, created=one.created)
@@ -73,24 +73,24 @@ async def campaigns(_: OperatorName, services: ServicesOf) -> Response:
     "/campaigns/{campaign}",
     response_model=CampaignView,
     openapi_extra={**body_of(CampaignPlan), **BEARER},
-    responses=problems(*WHO, "malformed", "wrong-state", "unsupported-media-type"),
+    responses=problems(*OPERATOR_PROBLEMS, "malformed", "wrong-state", "unsupported-media-type"),
 )
 async def create(campaign: CampaignPath, request: Request, who: OperatorName, services: ServicesOf) -> Response:
-    """Keep a campaign as a draft. Sending the same again changes nothing; what is there is never replaced."""
+    """Store a campaign as a draft. The same request again changes nothing; an existing campaign is never replaced."""
     new = await read(request, CampaignPlan)
-    made = await run_in_threadpool(_create, services, campaign, new)
+    created = await run_in_threadpool(_create, services, campaign, new)
     log().info("campaign-created", extra={"campaign": campaign, "operator": who})
-    return send(made)
+    return send(created)
 
 
 @routes.get(
     "/campaigns/{campaign}",
     response_model=CampaignView,
     openapi_extra=BEARER,
-    responses=problems(*WHO, "not-found"),
+    responses=problems(*OPERATOR_PROBLEMS, "not-found"),
 )
 async def view(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
-    """A campaign, round by round, and what was learnt."""
+    """Show a campaign, its rounds and the current estimate."""
     return send(await run_in_threadpool(lambda: campaign_view(services.store, _found(services, campaign))))
 
 
@@ -98,15 +98,15 @@ async def view(campaign: CampaignPath, _: OperatorName, services: ServicesOf) ->
     "/campaigns/{campaign}/state",
     response_model=CampaignView,
     openapi_extra={**body_of(StateChange), **BEARER},
-    responses=problems(*WHO, "malformed", "not-found", "wrong-state", "unsupported-media-type"),
+    responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "wrong-state", "unsupported-media-type"),
 )
-async def change(campaign: CampaignPath, request: Request, who: OperatorName, services: ServicesOf) -> Response:
-    """Start a campaign or go on with it (open), pause it, or close it, which counts its open round and selects."""
-    asked = await read(request, StateChange)
-    changed = await run_in_threadpool(_change, services, campaign, asked.state)
-    services.forget(campaign)
+async def change_state(campaign: CampaignPath, request: Request, who: OperatorName, services: ServicesOf) -> Response:
+    """Start or resume a campaign (open), pause it, or close it, which counts its open round and selects."""
+    body = await read(request, StateChange)
+    changed = await run_in_threadpool(_change_state, services, campaign, body.state)
+    services.drop_announcement(campaign)
     services.wake()
-    log().info("campaign-changed", extra={"campaign": campaign, "state": asked.state, "operator": who})
+    log().info("campaign-state-changed", extra={"campaign": campaign, "state": body.state, "operator": who})
     return send(changed)
 
 
@@ -114,30 +114,30 @@ async def change(campaign: CampaignPath, request: Request, who: OperatorName, se
     "/campaigns/{campaign}/invites",
     response_model=Invites,
     openapi_extra={**body_of(InviteRequest), **BEARER},
-    responses=problems(*WHO, "malformed", "not-found", "unsupported-media-type"),
+    responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "unsupported-media-type"),
 )
 async def invite(campaign: CampaignPath, request: Request, who: OperatorName, services: ServicesOf) -> Response:
-    """New invites, each for one device; shown this once."""
-    asked = await read(request, InviteRequest)
-    fresh = tuple(secrets.token_urlsafe(16) for _ in range(asked.count))
+    """Make invites, each for one device; they cannot be shown again."""
+    body = await read(request, InviteRequest)
+    invites = tuple(secrets.token_urlsafe(16) for _ in range(body.count))
     await run_in_threadpool(_found, services, campaign)
-    await run_in_threadpool(add_invites, services.store, campaign, [secret_digest(one) for one in fresh])
-    log().info("invites-made", extra={"campaign": campaign, "count": asked.count, "operator": who})
-    return send(Invites(protocol=PROTOCOL, invites=fresh))
+    await run_in_threadpool(add_invites, services.store, campaign, [secret_digest(one) for one in invites])
+    log().info("invites-created", extra={"campaign": campaign, "count": body.count, "operator": who})
+    return send(Invites(protocol=PROTOCOL, invites=invites))
 
 
 @routes.post(
     "/preview",
     response_model=Preview,
     openapi_extra={**body_of(CampaignPlan), **BEARER},
-    responses=problems(*WHO, "malformed", "unsupported-media-type"),
+    responses=problems(*OPERATOR_PROBLEMS, "malformed", "unsupported-media-type"),
 )
 async def preview(
     request: Request, _: OperatorName, services: ServicesOf, curves: Annotated[Literal["yes", "no"], Query()] = "yes"
 ) -> Response:
-    """What a campaign would be worth; nothing is kept. Without its curves it is there many times sooner."""
+    """Compute what to expect of a campaign; nothing is stored. Without the curves it is many times faster."""
     new = await read(request, CampaignPlan)
-    await run_in_threadpool(_checked, new)
+    await run_in_threadpool(_check_plan, new)
     return send(await services.previews.of(new, request.is_disconnected, curves=curves == "yes"))
 
 
@@ -145,22 +145,22 @@ async def preview(
     "/area",
     response_model=AreaShape,
     openapi_extra={**body_of(AreaRequest), **BEARER},
-    responses=problems(*WHO, "malformed", "unsupported-media-type"),
+    responses=problems(*OPERATOR_PROBLEMS, "malformed", "unsupported-media-type"),
 )
 async def area(request: Request, _: OperatorName) -> Response:
-    """An area from a few numbers, and the corners of its cells; nothing is kept."""
-    asked = await read(request, AreaRequest)
-    return send(await run_in_threadpool(_shape, asked))
+    """Make an area, with the corners of its cells for a map; nothing is stored."""
+    body = await read(request, AreaRequest)
+    return send(await run_in_threadpool(_shape, body))
 
 
 @routes.get(
     "/campaigns/{campaign}/estimates",
     response_model=Estimates,
     openapi_extra=BEARER,
-    responses=problems(*WHO, "not-found"),
+    responses=problems(*OPERATOR_PROBLEMS, "not-found"),
 )
 async def estimates(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
-    """What was learnt of where people are, round by round."""
+    """Return the estimates of where people are, round by round."""
     await run_in_threadpool(_found, services, campaign)
     found = await run_in_threadpool(estimates_of, services.store, campaign)
     rows = (
@@ -175,12 +175,12 @@ async def estimates(campaign: CampaignPath, _: OperatorName, services: ServicesO
     response_class=Response,
     openapi_extra=BEARER,
     responses={
-        200: {"description": "Who was selected, best first", "content": {"text/csv": {"schema": {"type": "string"}}}},
-        **problems(*WHO, "not-found", "wrong-state"),
+        200: {"description": "Who was selected, in order", "content": {"text/csv": {"schema": {"type": "string"}}}},
+        **problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
     },
 )
 async def selection(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
-    """The selection as CSV; its columns are the fields of `SelectionRow`."""
+    """Export the selection as CSV; its columns are the fields of `SelectionRow`."""
     rows = await run_in_threadpool(lambda: selection_rows(services.store, _finished(services, campaign)))
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
@@ -194,17 +194,17 @@ async def selection(campaign: CampaignPath, _: OperatorName, services: ServicesO
     "/campaigns/{campaign}/record",
     response_model=AuditRecord,
     openapi_extra=BEARER,
-    responses=problems(*WHO, "not-found", "wrong-state"),
+    responses=problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
 )
 async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
-    """The whole record, from which anyone repeats the selection bit for bit."""
+    """Export the audit record, from which anyone can repeat the selection exactly."""
     return send(await run_in_threadpool(lambda: audit_record(services.store, _finished(services, campaign))))
 
 
-# --- the steps, in a thread -----------------------------------------------------------------------------------
+# --- run in a thread ------------------------------------------------------------------------------------------
 
 
-def _checked(new: CampaignPlan) -> None:
+def _check_plan(new: CampaignPlan) -> None:
     try:
         plan_from_wire(new, new.seed or 0)
     except InputError as error:
@@ -213,9 +213,9 @@ def _checked(new: CampaignPlan) -> None:
         raise refuse("invalid", str(error)) from None
 
 
-def _shape(asked: AreaRequest) -> AreaShape:
+def _shape(request: AreaRequest) -> AreaShape:
     try:
-        return shape_of(make_area(asked))
+        return shape_of(make_area(request))
     except InputError as error:
         raise refuse_input(error) from None
     except CrowdveilError as error:
@@ -223,12 +223,12 @@ def _shape(asked: AreaRequest) -> AreaShape:
 
 
 def _create(services: Services, campaign: str, new: CampaignPlan) -> CampaignView:
-    _checked(new)
+    _check_plan(new)
     text = new.to_bytes().decode("ascii")
     seed = secrets.randbits(SEED_BITS) if new.seed is None else new.seed
     created = int(services.clock())
     try:
-        kept = create_campaign(
+        stored = create_campaign(
             services.store,
             campaign,
             text,
@@ -238,14 +238,14 @@ def _create(services: Services, campaign: str, new: CampaignPlan) -> CampaignVie
             enrolment=new.enrolment,
         )
     except InputError as error:
-        there = get_campaign(services.store, campaign)
-        if there is None or there.plan != text:
+        existing = get_campaign(services.store, campaign)
+        if existing is None or existing.plan != text:
             raise refuse_input(error, "wrong-state") from None
-        kept = there
-    return campaign_view(services.store, kept)
+        stored = existing
+    return campaign_view(services.store, stored)
 
 
-def _change(services: Services, campaign: str, state: CampaignState) -> CampaignView:
+def _change_state(services: Services, campaign: str, state: CampaignState) -> CampaignView:
     _found(services, campaign)
     for attempt in range(CLOSING_ATTEMPTS):
         try:
@@ -267,13 +267,13 @@ def _close_rounds(services: Services, campaign: str) -> None:
 def _found(services: Services, campaign: str) -> Campaign:
     found = get_campaign(services.store, campaign)
     if found is None:
-        raise refuse("not-found", f"campaign = {campaign!r}: there is no such campaign")
+        raise refuse("not-found", f"campaign = {campaign!r}: not found")
     return found
 
 
 def _finished(services: Services, campaign: str) -> Campaign:
     found = _found(services, campaign)
     if found.state != "finished":
-        expected = "the selection is there once the campaign is finished"
+        expected = "should be finished; the selection is available then"
         raise refuse_input(InputError("state", found.state, expected), "wrong-state")
     return found

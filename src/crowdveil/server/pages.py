@@ -1,7 +1,7 @@
-"""The operator's console and the participant's page, as they were built into the package.
+"""Serve the operator's console and the participant's page, which are built into the package.
 
-All files are read at the start. They load nothing from other hosts: the content security policy forbids it, but for
-map tiles where the operator of the server named a tile server.
+All files are read at the start. They load nothing from other hosts: the content security policy forbids it, except for
+map tiles of a tile server that the server's operator named.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from crowdveil.server.refusals import refuse
 
 FOLDER = Path(__file__).parent / "pages"
 TILES = b'<meta name="crowdveil-tiles" content="">'
-"""Where the pages look for a tile server's address."""
+"""Where the pages read the address of a tile server."""
 TYPES = {".webmanifest": "application/manifest+json", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _TILES = re.compile(r"(https?)://(\{s\}\.)?([A-Za-z0-9.-]+(?::\d+)?)/((?:[A-Za-z0-9./_@?=&%-]|\{[zxyr]\})*)")
 
 
 @dataclass(frozen=True)
-class File:
-    """A file of the pages, and the same compressed."""
+class PageFile:
+    """A file of the pages, plain and compressed."""
 
     data: bytes
-    packed: bytes
+    compressed: bytes
     media_type: str
 
     @classmethod
-    def of(cls, name: str, data: bytes) -> File:
-        """Compressed once, as well as possible."""
+    def of(cls, name: str, data: bytes) -> PageFile:
+        """Compress a file once, at the highest level."""
         kind = TYPES.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
         return cls(data, gzip.compress(data, 9, mtime=0), kind)
 
 
 def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None:
-    """Serve the pages; where they were not built, their addresses say how to."""
+    """Add the routes of the pages; if they were not built, the routes say how to build them."""
     routes = APIRouter(include_in_schema=False)
     files = _read(folder, tile_url)
     headers = {"content-security-policy": content_policy(tile_url), "cache-control": "no-cache"}
@@ -56,20 +56,20 @@ def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None
     async def console(request: Request) -> Response:
         return _send(files.get("console.html"), request.headers.get("accept-encoding", ""), headers)
 
-    @routes.get("/join")  # which says that it names no campaign
+    @routes.get("/join")  # the page then says that the link names no campaign
     @routes.get("/join/")
     @routes.get("/join/{campaign}")
     @routes.get("/join/{campaign}/")
     async def join(request: Request) -> Response:
-        # No tiles here: asking for the tile of a place would reveal where it is.
+        # No tiles here: requesting the tile of a place would reveal the place.
         own = {**headers, "content-security-policy": content_policy(None)}
         return _send(files.get("join.html"), request.headers.get("accept-encoding", ""), own)
 
     @routes.get("/pages/{name:path}")
     async def part(name: str, request: Request) -> Response:
-        # What lets the participant's page start without a network lives below /pages/, and serves /join/ too.
+        # The service worker is below /pages/ and also serves /join/, so that the page starts without a network.
         more = {"service-worker-allowed": "/"}
-        if "/" in name:  # named by their content
+        if "/" in name:  # these files are named by a hash of their content
             more["cache-control"] = "public, max-age=31536000, immutable"
         return _send(files.get(name), request.headers.get("accept-encoding", ""), {**headers, **more})
 
@@ -77,7 +77,7 @@ def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None
 
 
 def check_tiles(tile_url: str) -> str:
-    """Return a tile server's address, or say what one looks like."""
+    """Return the address of a tile server, or refuse what is not one."""
     found = _TILES.fullmatch(tile_url)
     if found is None or not all(part in found[4] for part in ("{z}", "{x}", "{y}")):
         raise InputError("tiles", tile_url, "should be an address such as https://tiles.example.org/{z}/{x}/{y}.png")
@@ -85,7 +85,7 @@ def check_tiles(tile_url: str) -> str:
 
 
 def content_policy(tile_url: str | None) -> str:
-    """What the pages may load: themselves, and tiles if there are any."""
+    """Return the content security policy: the pages load only from this server, and tiles from the tile server."""
     # {s} stands for one of several hosts, a.tiles.example.org and so on.
     tiles = "" if tile_url is None else " {0.scheme}://{0.netloc}".format(urlsplit(tile_url.replace("{s}", "*")))
     return (
@@ -95,7 +95,7 @@ def content_policy(tile_url: str | None) -> str:
     )
 
 
-def _read(folder: Path, tile_url: str | None) -> dict[str, File]:
+def _read(folder: Path, tile_url: str | None) -> dict[str, PageFile]:
     found = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -103,14 +103,14 @@ def _read(folder: Path, tile_url: str | None) -> dict[str, File]:
             data = path.read_bytes()
             if tile_url is not None and name.endswith(".html"):
                 data = data.replace(TILES, TILES.replace(b'""', f'"{escape(tile_url)}"'.encode()))
-            found[name] = File.of(name, data)
+            found[name] = PageFile.of(name, data)
     return found
 
 
-def _send(file: File | None, request_encoding: str, headers: dict[str, str]) -> Response:
+def _send(file: PageFile | None, request_encoding: str, headers: dict[str, str]) -> Response:
     if file is None:
-        raise refuse("not-found", "there is no such page; if none is there, `make web` builds them")
+        raise refuse("not-found", "page not found; `make web` builds the pages if there are none")
     sent = {**headers, "vary": "accept-encoding"}
     if "gzip" in request_encoding:
-        return Response(file.packed, media_type=file.media_type, headers={**sent, "content-encoding": "gzip"})
+        return Response(file.compressed, media_type=file.media_type, headers={**sent, "content-encoding": "gzip"})
     return Response(file.data, media_type=file.media_type, headers=sent)

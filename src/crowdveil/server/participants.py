@@ -1,11 +1,11 @@
-"""What a device asks for: a seat, that its one report is stored, and how it stands."""
+"""Serve devices: give seats, store one report of each, and tell whether they were selected."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from crowdveil.server.commit_queue import Sent
+from crowdveil.server.commit_queue import ReportJob
 from crowdveil.server.refusals import refuse
 from crowdveil.server.requests import (
     BEARER,
@@ -20,7 +20,7 @@ from crowdveil.server.requests import (
     read,
     send,
     services_of,
-    stranger,
+    unknown_secret,
 )
 from crowdveil.server.services import Services
 from crowdveil.store import NoSeat, SeatClaim, get_campaign, participant_state, seats_of
@@ -28,11 +28,11 @@ from crowdveil.vocabulary import ParticipantState
 from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Report, Seat, SeatRequest, secret_digest
 
 routes = APIRouter(prefix="/v1/campaigns", tags=["participants"])
-# Everyone takes a seat and reports, so these two read the request themselves: FastAPI's dependencies and parameters
-# would cost as much as the rest of it.
+# Every device takes a seat and reports, so these two routes read the request themselves: the dependencies and
+# parameters of FastAPI would cost as much as the rest of the request.
 
 NO_SEAT: dict[NoSeat, str] = {
-    "not-found": "there is no such campaign, or it has not started",
+    "not-found": "the campaign was not found, or has not started yet",
     "wrong-state": "the campaign is over",
 }
 
@@ -46,11 +46,11 @@ NO_SEAT: dict[NoSeat, str] = {
     ),
 )
 async def take_seat(request: Request) -> Response:
-    """A seat in the open round; for a secret that has one, that one again."""
+    """Give a seat in the open round; a secret that has a seat gets the same one again."""
     services, campaign = await services_of(request), campaign_of(request)
-    asked = await read(request, SeatRequest)
-    invite = None if asked.invite is None else secret_digest(asked.invite)
-    found = await services.commit_queue.take_seat(SeatClaim(campaign, asked.secret_digest, invite))
+    body = await read(request, SeatRequest)
+    invite = None if body.invite is None else secret_digest(body.invite)
+    found = await services.commit_queue.take_seat(SeatClaim(campaign, body.secret_digest, invite))
     if isinstance(found, str):
         draft = found == "wrong-state" and await run_in_threadpool(services.announcement, campaign) is None
         kind: NoSeat = "not-found" if draft else found
@@ -84,18 +84,19 @@ async def take_seat(request: Request) -> Response:
         "unsupported-media-type",
     ),
 )
-async def report(request: Request) -> Response:
-    """Store one report for good. The same one again gets the same receipt; another one is refused."""
+async def store_report(request: Request) -> Response:
+    """Store a report permanently. The same report again gets the same receipt; a different one is refused."""
     services, campaign, secret_hash = await services_of(request), campaign_of(request), await bearer(request)
-    upload = await read(request, Report)
-    if upload.symbol_number is None and not await run_in_threadpool(services.takes_null, campaign):
-        raise refuse("wrong-symbol", "this campaign protects NULL: draw a symbol from the policy's row for it")
-    filed = await services.commit_queue.file(Sent(campaign, secret_hash, upload))
-    if filed.outcome == "accepted" or filed.outcome == "repeated":
-        return send(Receipt.of(campaign, filed.participant, upload))
-    if filed.outcome == "unknown-participant":
-        raise await stranger(services, secret_hash)
-    raise refuse(filed.outcome)
+    report = await read(request, Report)
+    if report.symbol_number is None and not await run_in_threadpool(services.accepts_null, campaign):
+        raise refuse("wrong-symbol", "this campaign protects NULL; draw a symbol from the policy's row for NULL")
+    # Returns only after the commit: nothing is acknowledged that is not on disk.
+    result = await services.commit_queue.store_report(ReportJob(campaign, secret_hash, report))
+    if result.outcome == "accepted" or result.outcome == "repeated":
+        return send(Receipt.of(campaign, result.participant, report))
+    if result.outcome == "unknown-participant":
+        raise await unknown_secret(services, secret_hash)
+    raise refuse(result.outcome)
 
 
 @routes.get(
@@ -105,18 +106,18 @@ async def report(request: Request) -> Response:
     responses=problems("unauthorized", "forbidden", "unknown-participant"),
 )
 async def status(campaign: CampaignPath, secret_hash: Bearer, services: ServicesOf) -> Response:
-    """How a participant stands; always of the same length."""
-    found = await run_in_threadpool(_standing, services, campaign, secret_hash)
+    """Tell a participant whether they were selected; every answer has the same size."""
+    found = await run_in_threadpool(_status, services, campaign, secret_hash)
     if found is None:
-        raise await stranger(services, secret_hash)
+        raise await unknown_secret(services, secret_hash)
     return send(ParticipantStatus.of(campaign, *found))
 
 
-def _standing(services: Services, campaign: str, secret_hash: str) -> tuple[int, ParticipantState, str] | None:
+def _status(services: Services, campaign: str, secret_hash: str) -> tuple[int, ParticipantState, str] | None:
     seat = seats_of(services.store, campaign, [secret_hash]).get(secret_hash)
-    kept = get_campaign(services.store, campaign)
-    if seat is None or kept is None:
+    stored = get_campaign(services.store, campaign)
+    if seat is None or stored is None:
         return None
     state = participant_state(services.store, campaign, seat.participant)
     assert state is not None, "participants are never removed"
-    return seat.participant, state, kept.offer
+    return seat.participant, state, stored.offer

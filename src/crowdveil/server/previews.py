@@ -1,7 +1,7 @@
-"""What a campaign would be worth, computed beside the server so that no device waits for it.
+"""Compute the expected coverage of a planned campaign in processes of its own, so that no device waits for it.
 
-Whoever moves a slider waits for the point that was chosen, so that has a process of its own; the curves around it come
-from another one, point by point, until nobody waits for them any more.
+An operator who moves a slider waits for the chosen point, so one process computes only that. Another one computes the
+curves around it, point by point, until the operator no longer waits for them.
 """
 
 from __future__ import annotations
@@ -25,33 +25,34 @@ from crowdveil.wire import PROTOCOL, CampaignPlan, Preview, PreviewPoint
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Multiples of ε and of α at which the curves are drawn."""
-PATIENCE_S = 60.0
-REMEMBERED = 256
-"""Answers that a process keeps: sliders come back to where they were."""
-GIVES_WAY = "CROWDVEIL_GIVES_WAY"
-"""Set for the process whose answers nobody waits for with a hand on a slider."""
+TIMEOUT_S = 60.0
+MAX_CACHED = 256
+"""Answers that a process caches; sliders often return to an earlier position."""
+LOW_PRIORITY = "CROWDVEIL_LOW_PRIORITY"
+"""Environment variable of the process that computes the curves and should leave the processor to the other one."""
 
-Gone = Callable[[], Awaitable[bool]]
+Disconnected = Callable[[], Awaitable[bool]]
+"""Whether the client has disconnected."""
 
 
 class Previews:
-    """What the server asks; both processes start when first asked, most servers never are."""
+    """Compute previews; both processes start with the first preview."""
 
     def __init__(self) -> None:
-        self._chosen, self._around = _Solver({}), _Solver({GIVES_WAY: "yes"})
+        self._point_solver, self._curve_solver = _Solver({}), _Solver({LOW_PRIORITY: "yes"})
 
-    async def of(self, new: CampaignPlan, gone: Gone, *, curves: bool = True) -> Preview:
-        """The preview of a plan that was checked; none for somebody who has gone while others were served."""
+    async def of(self, new: CampaignPlan, disconnected: Disconnected, *, curves: bool = True) -> Preview:
+        """Preview a plan that was checked; refuse if the client disconnects while it waits."""
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                chosen = await self._chosen.ask(new, gone)
+            async with asyncio.timeout(TIMEOUT_S):
+                chosen = await self._point_solver.solve(new, disconnected)
                 if not curves:
                     return chosen
-                by_epsilon = [await self._point(one, new, chosen, gone) for one in _other_epsilons(new)]
-                by_wanted = [await self._point(one, new, chosen, gone) for one in _other_numbers(new)]
+                by_epsilon = [await self._point(one, new, chosen, disconnected) for one in _other_epsilons(new)]
+                by_wanted = [await self._point(one, new, chosen, disconnected) for one in _other_numbers(new)]
         except TimeoutError:
             await self.stop()
-            expected = f"should be fewer, or the cells larger: the preview took longer than {PATIENCE_S:g} s"
+            expected = f"should be fewer, or the cells larger; the preview took longer than {TIMEOUT_S:g} s"
             raise refuse_input(InputError("targets", len(new.targets), expected)) from None
         except InputError as error:
             raise refuse_input(error) from None
@@ -60,35 +61,37 @@ class Previews:
         )
 
     async def stop(self) -> None:
-        """End the processes, if they were ever started."""
-        await self._chosen.stop()
-        await self._around.stop()
+        """Stop the processes, if they were started."""
+        await self._point_solver.stop()
+        await self._curve_solver.stop()
 
-    async def _point(self, one: CampaignPlan, new: CampaignPlan, chosen: Preview, gone: Gone) -> PreviewPoint | None:
+    async def _point(
+        self, one: CampaignPlan, new: CampaignPlan, chosen: Preview, disconnected: Disconnected
+    ) -> PreviewPoint | None:
         try:
-            worth = chosen if one == new else await self._around.ask(one, gone)
-        except InputError:  # an ε beyond what can be certified
+            solved = chosen if one == new else await self._curve_solver.solve(one, disconnected)
+        except InputError:  # an ε outside the range that can be certified
             return None
         return PreviewPoint(
-            epsilon_per_km=one.epsilon_per_km, wanted=one.people_wanted, expected_coverage=worth.expected_coverage
+            epsilon_per_km=one.epsilon_per_km, wanted=one.people_wanted, expected_coverage=solved.expected_coverage
         )
 
 
 class _Solver:
-    """A process that answers one question at a time."""
+    """A process that solves one plan at a time."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._child: ChildProcess | None = None
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._answer: asyncio.Future[bytes] | None = None
 
-    async def ask(self, new: CampaignPlan, gone: Gone) -> Preview:
-        async with self._turn:
-            if await gone():
-                raise refuse("unavailable", "nobody waits for this preview any more")
+    async def solve(self, new: CampaignPlan, disconnected: Disconnected) -> Preview:
+        async with self._lock:
+            if await disconnected():
+                raise refuse("unavailable", "the client has disconnected")
             if self._child is None:
-                self._child = ChildProcess("crowdveil.server.previews", self._environment, self._heard)
+                self._child = ChildProcess("crowdveil.server.previews", self._environment, self._on_line)
                 self._child.start()
             self._answer = asyncio.get_running_loop().create_future()
             while not self._child.write(new.to_bytes()):
@@ -103,7 +106,7 @@ class _Solver:
             child, self._child = self._child, None
             await child.stop()
 
-    def _heard(self, line: bytes) -> None:
+    def _on_line(self, line: bytes) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(line)
 
@@ -122,14 +125,14 @@ def _other_numbers(new: CampaignPlan) -> Iterator[CampaignPlan]:
 # --- in the child ---------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED)
 def preview(line: bytes) -> Preview:
     """Solve the first round of a plan, and certify it; the curves are left empty."""
     new = CampaignPlan.from_bytes(line)
     plan = plan_from_wire(new, new.seed or 0, _area(json.dumps(new.area)))
     state = sketch(plan)
     policy = state.open_policy
-    assert policy is not None, "its first round is open"
+    assert policy is not None, "a sketch has an open first round"
     return Preview(
         protocol=PROTOCOL,
         cells=len(plan.area),
@@ -146,18 +149,18 @@ def preview(line: bytes) -> Preview:
 
 @lru_cache(maxsize=2)
 def _area(description: str) -> Area:
-    """An area keeps what was derived from it, such as distances: the next question is about the same one."""
+    """Cache the area, which caches distances itself: the next plan is usually for the same one."""
     return Area.from_description(json.loads(description))
 
 
 def _share(value: float) -> float:
-    """Sums of shares may end a rounding above 1."""
+    """Clip a sum of shares, which may exceed 1 by a rounding error."""
     return min(1.0, max(0.0, value))
 
 
 def main() -> None:
-    """Answer until the server ends."""
-    if GIVES_WAY in os.environ:
+    """Solve plans until the server ends."""
+    if LOW_PRIORITY in os.environ:
         os.nice(10)
     with threadpool_limits(1, user_api="blas"):
         for line in lines_from_parent():
@@ -167,7 +170,7 @@ def main() -> None:
                 answer = {"error": {"field": error.field, "value": error.shown, "expected": error.expected}}
             except CrowdveilError as error:
                 answer = {"error": {"field": "plan", "value": "", "expected": str(error)}}
-            except Exception as error:  # who asked would wait for a process that has ended
+            except Exception as error:  # otherwise the server would wait for an answer that never comes
                 answer = {"error": {"field": "plan", "value": "", "expected": f"cannot be computed ({error!r})"}}
             write_to_parent(json.dumps(answer).encode())
 

@@ -1,6 +1,6 @@
-"""How often one address may ask: a bucket of requests that refills by the minute.
+"""Limit the requests per address with a token bucket that refills every minute.
 
-Addresses are kept in memory alone, hashed with a key that dies with the process, and never written anywhere.
+Addresses are kept only in memory, hashed with a key that is lost with the process, and never written anywhere.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ipaddress import IPv6Address, ip_address
 from time import monotonic
 
 MAX_ADDRESSES = 100_000
-"""Beyond, those who were quiet longest are forgotten."""
+"""Above this, the addresses that were idle longest are dropped."""
 
 
 class RateLimiter:
-    """At most so many a minute from one address; a whole minute's worth may come at once."""
+    """Allow a number of requests per minute from each address; those of a whole minute may come at once."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
         self._per_minute = per_minute
@@ -26,19 +26,19 @@ class RateLimiter:
         self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
 
     def allows(self, address: str) -> bool:
-        """Whether one more fits; does not count it."""
+        """Return whether one more request is within the limit, without counting it."""
         return self._level(self._hashed(address)) >= 1
 
     def count(self, address: str) -> None:
-        """Take one down."""
-        who = self._hashed(address)
-        self._buckets[who] = (max(0.0, self._level(who) - 1), self._clock())
-        self._buckets.move_to_end(who)
+        """Count one request."""
+        key = self._hashed(address)
+        self._buckets[key] = (max(0.0, self._level(key) - 1), self._clock())
+        self._buckets.move_to_end(key)
         if len(self._buckets) > MAX_ADDRESSES:
             self._buckets.popitem(last=False)
 
-    def _level(self, who: bytes) -> float:
-        level, since = self._buckets.get(who, (float(self._per_minute), self._clock()))
+    def _level(self, key: bytes) -> float:
+        level, since = self._buckets.get(key, (float(self._per_minute), self._clock()))
         return min(float(self._per_minute), level + (self._clock() - since) * self._per_minute / 60)
 
     def _hashed(self, address: str) -> bytes:
@@ -46,7 +46,7 @@ class RateLimiter:
 
 
 def network_of(address: str) -> str:
-    """Who answers for an address: itself, or the /64 of an IPv6 address, all of which is one customer's."""
+    """Return the address itself, or the /64 network of an IPv6 address, which belongs to one customer."""
     try:
         found = ip_address(address)
     except ValueError:
@@ -57,7 +57,7 @@ def network_of(address: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is the loopback's."""
+    """Return whether an address is a loopback address."""
     try:
         return ip_address(address).is_loopback
     except ValueError:

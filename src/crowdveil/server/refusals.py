@@ -1,4 +1,8 @@
-"""How a request is refused: one exception, and one way to turn anything that goes wrong into a problem document."""
+"""Refuse requests: one exception, and one function that turns it into a problem document.
+
+`RequestRefused` is not part of the tree in `crowdveil.errors`: it is an HTTP answer inside the server, caught by the
+request guard, and no caller of the library ever sees it. A client raises `errors.ServerRefused` for the same answer.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +16,11 @@ from crowdveil.wire import PROBLEM_MEDIA_TYPE, Problem, ProblemKind
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 RETRY_AFTER_S = {"unavailable": 2, "paused": 30, "too-many-requests": 5, "no-seat": 2}
-"""When to ask again, where asking again helps."""
+"""Seconds after which a client should try again, for problems that pass."""
 
 
 class RequestRefused(Exception):
-    """A request that is answered with a problem."""
+    """A request that is answered with a problem document."""
 
     def __init__(self, problem: Problem, headers: Mapping[str, str] = NOTHING) -> None:
         super().__init__(problem.detail)
@@ -25,18 +29,18 @@ class RequestRefused(Exception):
 
 
 def refuse(kind: ProblemKind, detail: str | None = None) -> RequestRefused:
-    """A refusal from the table of problems."""
+    """Make a refusal of a kind from the table of problems."""
     headers = {"www-authenticate": "Bearer"} if kind == "unauthorized" else NOTHING
     return RequestRefused(Problem.of(kind, detail), headers)
 
 
 def refuse_input(error: InputError, kind: ProblemKind = "invalid") -> RequestRefused:
-    """A refusal that names the field, the value and what would be right."""
+    """Make a refusal that names the field, the value and what would be right."""
     return RequestRefused(Problem.of_input(error, kind))
 
 
 def answer(refused: RequestRefused) -> Response:
-    """The problem as it is sent."""
+    """Make the HTTP response of a refusal."""
     headers = {"cache-control": "no-store", **refused.headers}
     wait_s = RETRY_AFTER_S.get(refused.problem.kind)
     if wait_s is not None:

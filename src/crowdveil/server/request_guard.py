@@ -1,4 +1,4 @@
-"""What every request passes: limits on the way in, headers on the way out, and an answer whatever goes wrong."""
+"""Guard every request: rate limits and body sizes before the routes, security headers and error answers after them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADERS = {
 
 
 class RequestGuard:
-    """The outermost layer of ours, around the routes."""
+    """ASGI middleware around all routes."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self._app = app
@@ -32,13 +32,13 @@ class RequestGuard:
         self._limiter = RateLimiter(settings.requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Pass a request to the routes, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         status = 0
 
-        async def send_on(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -49,12 +49,12 @@ class RequestGuard:
             await send(message)
 
         try:
-            await self._pass(scope, receive, send_on)
+            await self._pass(scope, receive, send_with_headers)
         except Exception as error:
             refused = _refusal(error)
-            if status:  # too late for another answer: the connection ends, and the device asks again
+            if status:  # the answer has begun: end the connection, and the device will retry
                 raise
-            await answer(refused)(scope, receive, send_on)
+            await answer(refused)(scope, receive, send_with_headers)
         finally:
             route = getattr(scope.get("route"), "path_format", "none")
             self._metrics.requests.labels(route, _known_method(scope["method"]), str(status)).inc()
@@ -66,31 +66,31 @@ class RequestGuard:
                 raise refuse("too-many-requests")
             self._limiter.count(address)
         operator = scope["path"].startswith(OPERATOR)
-        most = self._settings.operator_body_bytes if operator else self._settings.body_bytes
+        limit = self._settings.operator_body_bytes if operator else self._settings.body_bytes
         announced = Headers(scope=scope).get("content-length", "0")
-        if announced.isdecimal() and int(announced) > most:
-            raise _too_large(most)
+        if announced.isdecimal() and int(announced) > limit:
+            raise _too_large(limit)
         read = 0
 
-        async def receive_some() -> Message:
+        async def receive_within_limit() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > most:
-                raise _too_large(most)
+            if read > limit:
+                raise _too_large(limit)
             return message
 
-        await self._app(scope, receive_some, send)
+        await self._app(scope, receive_within_limit, send)
 
 
 def address_of(scope: Scope) -> str:
-    """Who asks, for limits alone."""
+    """Return the address of the client; used for rate limits only."""
     client = scope.get("client")
     return client[0] if client else ""
 
 
-def _too_large(most: int) -> RequestRefused:
-    return refuse("too-large", f"the request's body is larger than {most:,} bytes")
+def _too_large(limit: int) -> RequestRefused:
+    return refuse("too-large", f"the body of the request is larger than {limit:,} bytes")
 
 
 def _refusal(error: Exception) -> RequestRefused:
@@ -104,5 +104,5 @@ def _refusal(error: Exception) -> RequestRefused:
 
 
 def _known_method(method: str) -> str:
-    """Anyone can make up methods; counters must not grow with them."""
+    """Group unknown methods, so that invented ones do not create counters without bound."""
     return method if method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS") else "other"

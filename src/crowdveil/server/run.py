@@ -1,4 +1,4 @@
-"""A running server: the application on a socket, its conductor beside it, until it is told to stop."""
+"""Run a server: the application on a socket and the scheduler beside it, until it is told to stop."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from crowdveil.server.settings import ServerSettings
 from crowdveil.store import open_store
 
 WAKE_S = 0.1
-"""The conductor is told of new reports no more often than this."""
+"""Shortest time between two messages that wake the scheduler."""
 DRAIN_S = 20
-"""How long requests that have begun may take once the server is told to stop."""
+"""How long running requests may take once the server is told to stop."""
 BACKLOG = 2048
 
 
@@ -40,15 +40,15 @@ def serve(
     tile_url: str | None = None,
     ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; requests that have begun are answered first.
+    """Serve until SIGTERM or SIGINT; running requests are answered first.
 
-    `ready` is called with the address once it accepts connections; port 0 takes any free one.
+    `ready` is called with the address once the server accepts connections. Port 0 takes any free port.
     """
     set_up()
     with _listen(host, port) as listening, open_store(database_url) as store:
         metrics = Metrics()
-        conductor = _Conducted(database_url, metrics)
-        app = create_app(store, settings, metrics=metrics, wake=conductor.wake, tile_url=tile_url)
+        scheduler = _SchedulerProcess(database_url, metrics)
+        app = create_app(store, settings, metrics=metrics, wake=scheduler.wake, tile_url=tile_url)
         config = uvicorn.Config(
             app,
             log_config=None,
@@ -60,12 +60,12 @@ def serve(
             lifespan="on",
         )
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-            runner.run(_run(_Server(config), listening, conductor, ready))
+            runner.run(_run(_Server(config), listening, scheduler, ready))
         log().info("stopped")
 
 
 class _Server(uvicorn.Server):
-    """Stops at a signal and returns; uvicorn would raise it again, and the conductor would not be waited for."""
+    """Return at a signal; uvicorn would raise the signal again, before the scheduler has stopped."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -77,46 +77,46 @@ class _Server(uvicorn.Server):
                 signal.signal(one, handler)
 
 
-class _Conducted:
-    """The conductor's process, as the server sees it."""
+class _SchedulerProcess:
+    """The process of the scheduler, as the server sees it."""
 
     def __init__(self, database_url: str, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._nudged = 0.0
-        self._later: asyncio.TimerHandle | None = None
-        self.child = ChildProcess("crowdveil.server.scheduler", {DATABASE: database_url}, self._heard)
+        self._woken = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self.child = ChildProcess("crowdveil.server.scheduler", {DATABASE: database_url}, self._on_line)
 
     def wake(self) -> None:
-        """Tell it that something has changed, now or very soon."""
-        if self._later is None and monotonic() - self._nudged >= WAKE_S:
+        """Tell the scheduler that something has changed, at most every `WAKE_S`."""
+        if self._timer is None and monotonic() - self._woken >= WAKE_S:
             self._send()
-        elif self._later is None:
-            self._later = asyncio.get_running_loop().call_later(WAKE_S, self._send)
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(WAKE_S, self._send)
 
     def _send(self) -> None:
-        self._later, self._nudged = None, monotonic()
+        self._timer, self._woken = None, monotonic()
         self.child.write(b"")
 
-    def _heard(self, line: bytes) -> None:
-        happened: dict[str, Any] = json.loads(line)
-        event = happened.pop("event")
-        self._metrics.happenings.labels(event).inc()
+    def _on_line(self, line: bytes) -> None:
+        fields: dict[str, Any] = json.loads(line)
+        event = fields.pop("event")
+        self._metrics.scheduler_events.labels(event).inc()
         if event == "round-opened":
-            self._metrics.solves.observe(happened["seconds"])
-        told = {name: value for name, value in happened.items() if value is not None}
-        log().log(logging.WARNING if "reason" in told else logging.INFO, event, extra=told)
+            self._metrics.solves.observe(fields["seconds"])
+        known = {name: value for name, value in fields.items() if value is not None}
+        log().log(logging.WARNING if "reason" in known else logging.INFO, event, extra=known)
 
 
 async def _run(
-    server: uvicorn.Server, listening: socket.socket, conductor: _Conducted, ready: Callable[[str], None] | None
+    server: uvicorn.Server, listening: socket.socket, scheduler: _SchedulerProcess, ready: Callable[[str], None] | None
 ) -> None:
-    conductor.child.start()
+    scheduler.child.start()
     announcing = asyncio.get_running_loop().create_task(_announce(server, listening, ready))
     try:
         await server.serve(sockets=[listening])
     finally:
         announcing.cancel()
-        await conductor.child.stop()
+        await scheduler.child.stop()
 
 
 async def _announce(server: uvicorn.Server, listening: socket.socket, ready: Callable[[str], None] | None) -> None:

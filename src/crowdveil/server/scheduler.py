@@ -1,13 +1,13 @@
-"""Moves campaigns on: makes policies, opens rounds, closes them, selects. Runs in a process of its own.
+"""Advance campaigns: make policies, open rounds, close them, select. Runs in a process of its own.
 
-    open campaign, no open round    claim it, learn, make the policy, open the round
+    open campaign, no open round    claim the round, update the estimate, make the policy, open the round
     open round                      close it when every seat has reported, or at its deadline
     all rounds closed               close the campaign
-    closed campaign                 select, publish: finished
+    closed campaign                 select participants; the campaign is finished
 
-What is to be done follows from the database alone, so that a conductor can be killed at any moment and another goes
-on; and several of them, of several servers, do each step once: whoever is first wins, by the store's constraints.
-A claim only saves work. It is renewed while a policy is being made, and runs out soon after its holder died.
+What to do next follows from the database alone. So a scheduler can be killed at any moment and another one continues,
+and several schedulers of several servers do each step once: the first one wins, by constraints of the database. A claim
+only avoids duplicate work. It is renewed while a policy is being made, and expires soon after its holder has ended.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from crowdveil.store import (
     claim_round,
     close_round,
     closed_rounds,
+    count_reports,
     get_campaign,
     list_campaigns,
     open_round,
     open_store,
-    reported,
     reports_of,
     rounds_of,
     save_estimate,
@@ -49,19 +49,20 @@ from crowdveil.store import (
 )
 
 DATABASE = "CROWDVEIL_DATABASE"
-"""The environment variable that names the database: an argument would show its password to everyone here."""
+"""Environment variable with the URL of the database; other users could read a password in an argument."""
 CLAIM_S, RENEW_S = 15, 5
+"""How long a claim lasts, and how often it is renewed."""
 IDLE_S, BUSY_S = 1.0, 0.1
-"""Seconds between two looks, when nothing was heard and when reports come in."""
-LOOKING_SHARE = 0.05
-"""Counting a large round's reports takes at most this share of the time."""
-TRY_AGAIN_S = 60.0
-"""After something went wrong with a campaign that no retry at once would mend."""
+"""Seconds between two steps, when nothing happens and while reports arrive."""
+COUNTING_SHARE = 0.05
+"""Largest share of the time that is spent on counting the reports of a large round."""
+RETRY_S = 60.0
+"""Seconds until a campaign that failed is tried again."""
 
 
 @dataclass(frozen=True)
 class SchedulerEvent:
-    """What was done, for logs and metrics."""
+    """A step that was done, for logs and metrics."""
 
     event: str
     campaign: str
@@ -71,30 +72,30 @@ class SchedulerEvent:
 
 
 class Scheduler:
-    """Goes through all campaigns, again and again."""
+    """Do what is due in every campaign."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._not_before: dict[str, float] = {}
 
     def step(self, now: int) -> list[SchedulerEvent]:
-        """Do what is due; a campaign that fails does not hold up the others."""
-        happened: list[SchedulerEvent] = []
+        """Do what is due now; a campaign that fails does not delay the others."""
+        events: list[SchedulerEvent] = []
         for campaign in list_campaigns(self._store):
             if campaign.state in ("draft", "finished") or monotonic() < self._not_before.get(campaign.id, 0.0):
                 continue
             try:
-                happened += self._advance(campaign, now)
+                events += self._advance(campaign, now)
             except StoreError:
                 raise
-            except Exception as error:  # whatever it is: a process that ends here would hold up all campaigns
+            except Exception as error:  # of any kind: a process that ends here would stop all campaigns
                 found = get_campaign(self._store, campaign.id)
                 if found is not None and found.state != campaign.state:
-                    continue  # closed or finished meanwhile: the next look sees that, and has other work to do
-                self._not_before[campaign.id] = monotonic() + TRY_AGAIN_S
+                    continue  # an operator closed it meanwhile; the next step sees that
+                self._not_before[campaign.id] = monotonic() + RETRY_S
                 reason = str(error) if isinstance(error, CrowdveilError) else f"{type(error).__name__}: {error}"
-                happened.append(SchedulerEvent("campaign-failed", campaign.id, reason=reason))
-        return happened
+                events.append(SchedulerEvent("campaign-failed", campaign.id, reason=reason))
+        return events
 
     def _advance(self, campaign: Campaign, now: int) -> Iterator[SchedulerEvent]:
         if campaign.state == "closed":
@@ -119,42 +120,42 @@ class Scheduler:
             return True
         if current.size is None:
             return False
-        began = monotonic()
-        full = reported(self._store, campaign.id, current.number) >= current.size
+        started = monotonic()
+        full = count_reports(self._store, campaign.id, current.number) >= current.size
         ended = monotonic()
-        self._not_before[campaign.id] = ended + (ended - began) / LOOKING_SHARE
+        self._not_before[campaign.id] = ended + (ended - started) / COUNTING_SHARE
         return full
 
     def _open(self, campaign: Campaign, number: int, now: int) -> Iterator[SchedulerEvent]:
-        with self._claimed(campaign.id, number, now) as mine:
-            if not mine:
+        with self._claimed(campaign.id, number, now) as claimed:
+            if not claimed:
                 return
-            began = monotonic()
+            started = monotonic()
             new = read_plan(campaign.plan)
             state = resume(plan_from_wire(new, campaign.seed), closed_rounds(self._store, campaign.id))
             policy = next_policy(state)
-            self._keep_estimate(campaign.id, advance(state, RoundOpened(policy)))
-            took_s = monotonic() - began
+            self._save_estimate(campaign.id, advance(state, RoundOpened(policy)))
+            took_s = monotonic() - started
             deadline = None if new.deadline_s is None else now + round(took_s) + new.deadline_s
             size = round_seats(new, state.plan, number)
             open_round(self._store, campaign.id, number, policy, size=size, deadline=deadline)
             yield SchedulerEvent("round-opened", campaign.id, number, took_s)
 
     def _select(self, campaign: Campaign) -> SchedulerEvent:
-        began = monotonic()
+        started = monotonic()
         state = resume(plan_from_wire(read_plan(campaign.plan), campaign.seed), closed_rounds(self._store, campaign.id))
-        self._keep_estimate(campaign.id, state)
+        self._save_estimate(campaign.id, state)
         save_selection(self._store, campaign.id, choose(state, reports_of(self._store, campaign.id)))
-        return SchedulerEvent("selected", campaign.id, seconds=monotonic() - began)
+        return SchedulerEvent("selected", campaign.id, seconds=monotonic() - started)
 
-    def _keep_estimate(self, campaign: str, state: State) -> None:
+    def _save_estimate(self, campaign: str, state: State) -> None:
         if state.closed:
-            learnt = StoredEstimate(tuple(state.prior.tolist()), expected_coverage(state))
-            save_estimate(self._store, campaign, len(state.closed) - 1, learnt)
+            estimate = StoredEstimate(tuple(state.prior.tolist()), expected_coverage(state))
+            save_estimate(self._store, campaign, len(state.closed) - 1, estimate)
 
     @contextmanager
     def _claimed(self, campaign: str, number: int, now: int) -> Iterator[bool]:
-        """Whether the round's policy is ours to make; the claim is kept up for as long as that takes."""
+        """Claim a round and yield whether that succeeded; the claim is renewed until the block ends."""
         until = now + CLAIM_S
         if not claim_round(self._store, campaign, number, now=now, until=until):
             yield False
@@ -162,13 +163,13 @@ class Scheduler:
         done = threading.Event()
 
         def renew() -> None:
-            mine = until
+            claimed_until = until
             while not done.wait(RENEW_S):
                 try:
-                    claim_round(self._store, campaign, number, now=mine, until=mine + RENEW_S)
-                    mine += RENEW_S
+                    claim_round(self._store, campaign, number, now=claimed_until, until=claimed_until + RENEW_S)
+                    claimed_until += RENEW_S
                 except CrowdveilError:
-                    return  # closed meanwhile, or no database: who opens the round will notice
+                    return  # closed meanwhile, or no database: opening the round will fail then
 
         renewing = threading.Thread(target=renew, daemon=True)
         renewing.start()
@@ -180,23 +181,23 @@ class Scheduler:
 
 
 def step(store: Store, now: int) -> list[SchedulerEvent]:
-    """One look at all campaigns, for those who drive a server by hand."""
+    """Do one step of all campaigns, for tests and for programs that call the scheduler themselves."""
     return Scheduler(store).step(now)
 
 
 def main() -> None:
-    """Conduct until the server ends."""
+    """Advance campaigns until the server ends."""
     wake = threading.Event()
     wake_at_each_line(wake)
     with threadpool_limits(1, user_api="blas"), open_store(os.environ[DATABASE]) as store:
-        conductor = Scheduler(store)
+        scheduler = Scheduler(store)
         while True:
             heard = wake.wait(IDLE_S)
             wake.clear()
             try:
-                for one in conductor.step(int(time())):
+                for one in scheduler.step(int(time())):
                     write_to_parent(json.dumps(asdict(one)).encode())
-                    wake.set()  # one step may have made the next one due
+                    wake.set()  # the next step may be due at once
             except StoreError as error:
                 write_to_parent(json.dumps(asdict(SchedulerEvent("store-unavailable", "", reason=str(error)))).encode())
                 threading.Event().wait(IDLE_S)

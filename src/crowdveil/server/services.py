@@ -1,4 +1,4 @@
-"""What the routes share: store, commit queue, child processes, and what is kept in memory because it never changes."""
+"""Hold what the routes share: store, commit queue, child processes, and a cache of announcements and policies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from crowdveil.server.settings import ServerSettings
 from crowdveil.store import Campaign, Store, get_campaign, policy_bytes, rounds_of
 from crowdveil.wire import PROTOCOL, Announcement, CampaignPlan
 
-KEPT_POLICIES = 32
+MAX_CACHED_POLICIES = 32
 
 
 @dataclass(eq=False)
 class Services:
-    """Made once for each server."""
+    """What the routes of one server share."""
 
     store: Store
     settings: ServerSettings
@@ -30,18 +30,18 @@ class Services:
     previews: Previews
     failures: RateLimiter
     wake: Callable[[], None]
-    """Tells the conductor that something has changed."""
+    """Tell the scheduler that something has changed."""
     clock: Callable[[], float] = time
     _announced: dict[str, tuple[float, bytes]] = field(default_factory=dict)
-    _takes_null: dict[str, bool] = field(default_factory=dict)
+    _accepts_null: dict[str, bool] = field(default_factory=dict)
     _policies: OrderedDict[tuple[str, int], tuple[bytes, str]] = field(default_factory=OrderedDict)
 
     def announcement(self, campaign: str) -> bytes | None:
-        """What anyone may know of a campaign, at most `announcement_age_s` old; None for one that was not started."""
+        """Return the announcement of a campaign, at most `announcement_age_s` old; None if it has not started."""
         now = monotonic()
-        made, kept = self._announced.get(campaign, (0.0, b""))
-        if kept and now - made < self.settings.announcement_age_s:
-            return kept
+        made, cached = self._announced.get(campaign, (0.0, b""))
+        if cached and now - made < self.settings.announcement_age_s:
+            return cached
         found = get_campaign(self.store, campaign)
         if found is None or found.state == "draft":
             return None
@@ -49,31 +49,31 @@ class Services:
         self._announced[campaign] = (now, announced)
         return announced
 
-    def forget(self, campaign: str) -> None:
-        """Announce a campaign anew: its operator has changed it."""
+    def drop_announcement(self, campaign: str) -> None:
+        """Drop a campaign's cached announcement, because its operator has changed the campaign."""
         self._announced.pop(campaign, None)
 
     def policy(self, campaign: str, number: int) -> tuple[bytes, str] | None:
-        """A published policy's bytes and hash; both never change."""
-        kept = self._policies.get((campaign, number))
-        if kept is None:
+        """Return the bytes and the hash of a published policy; both never change."""
+        cached = self._policies.get((campaign, number))
+        if cached is None:
             data = policy_bytes(self.store, campaign, number)
             if data is None:
                 return None
             hashes = {one.number: one.policy_hash for one in rounds_of(self.store, campaign)}
-            kept = self._policies[campaign, number] = (data, str(hashes[number]))
-            if len(self._policies) > KEPT_POLICIES:
+            cached = self._policies[campaign, number] = (data, str(hashes[number]))
+            if len(self._policies) > MAX_CACHED_POLICIES:
                 self._policies.popitem(last=False)
-        return kept
+        return cached
 
-    def takes_null(self, campaign: str) -> bool:
-        """Whether devices may say NULL in the clear: not where the campaign protects it."""
-        if campaign not in self._takes_null:
+    def accepts_null(self, campaign: str) -> bool:
+        """Return whether devices may send NULL in the clear, which they may not where the campaign protects it."""
+        if campaign not in self._accepts_null:
             found = get_campaign(self.store, campaign)
             if found is None:
                 return True
-            self._takes_null[campaign] = read_plan(found.plan).null_epsilon is None
-        return self._takes_null[campaign]
+            self._accepts_null[campaign] = read_plan(found.plan).null_epsilon is None
+        return self._accepts_null[campaign]
 
     def _announce(self, campaign: Campaign) -> Announcement:
         plan = read_plan(campaign.plan)
@@ -100,5 +100,5 @@ class Services:
 
 @lru_cache(maxsize=256)
 def read_plan(text: str) -> CampaignPlan:
-    """The plan as it was sent."""
+    """Read a stored plan."""
     return CampaignPlan.from_bytes(text.encode())

@@ -1,4 +1,4 @@
-"""What an operator of the server may set; the defaults suit one machine behind a proxy."""
+"""Define the settings of the server; the defaults suit one machine behind a proxy."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from crowdveil.errors import InputError
 
 @dataclass(frozen=True)
 class ServerSettings:
-    """Limits of the server."""
+    """Limits of the server: sizes, rates and queue lengths."""
 
     body_bytes: int = 65_536
-    """Largest request of anyone."""
+    """Largest body of a request by a device."""
     operator_body_bytes: int = 8 << 20
-    """Largest request of a signed-in operator, whose area may be a list of towers."""
+    """Largest body of a request by an operator, whose area may be a list of towers."""
     requests_per_minute: int = 600
-    """From one address; requests from this very machine are not limited."""
+    """Largest number of requests from one address; requests from this machine are not limited."""
     failures_per_minute: int = 20
-    """Wrong tokens from one address; this machine's are not counted."""
+    """Largest number of wrong tokens from one address; those from this machine are not counted."""
     commit_reports: int = 512
-    """Most seats and reports in one commit."""
-    waiting: int = 5_000
-    """Most seats and reports that wait for a commit; who comes then is asked to come back."""
+    """Largest number of seats and reports in one commit."""
+    max_queue_length: int = 5_000
+    """Largest number of seats and reports waiting for a commit; further requests are answered with 503."""
     announcement_age_s: float = 0.25
-    """How old an announcement may be that is given out without looking again."""
+    """How long an announcement is cached."""
 
     def __post_init__(self) -> None:
         for setting in fields(self):
             value = getattr(self, setting.name)
-            least = 0 if setting.name == "announcement_age_s" else 1
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
-                raise InputError(setting.name, value, f"should be a number, at least {least}")
+            minimum = 0 if setting.name == "announcement_age_s" else 1
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value >= minimum:
+                raise InputError(setting.name, value, f"should be a number, at least {minimum}")

@@ -1,4 +1,4 @@
-"""From what is kept to what an operator is shown."""
+"""Turn what is stored into what an operator sees, and into the audit record."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from crowdveil.store import (
     closed_rounds,
     last_estimate,
     policy_bytes,
-    progress,
+    report_rows,
+    round_progress,
     rounds_of,
-    rows_of,
     selection_of,
 )
 from crowdveil.wire import (
@@ -31,8 +31,8 @@ from crowdveil.wire import (
 
 
 def campaign_view(store: Store, campaign: Campaign) -> CampaignView:
-    """A campaign as its operator watches it: counts, never rows."""
-    counted = {one.number: one for one in progress(store, campaign.id)}
+    """Return a campaign as its operator sees it: counts, never single reports."""
+    counted = {one.number: one for one in round_progress(store, campaign.id)}
     rounds = [
         RoundView(
             number=one.number,
@@ -45,9 +45,9 @@ def campaign_view(store: Store, campaign: Campaign) -> CampaignView:
             refused=counted[one.number].refused,
         )
         for one in rounds_of(store, campaign.id)
-        if one.number in counted  # a round may have been opened in between
+        if one.number in counted  # a round may have been opened between the two queries
     ]
-    learnt = last_estimate(store, campaign.id)
+    estimate = last_estimate(store, campaign.id)
     chosen = selection_of(store, campaign.id)
     return CampaignView(
         protocol=PROTOCOL,
@@ -56,17 +56,17 @@ def campaign_view(store: Store, campaign: Campaign) -> CampaignView:
         plan=read_plan(campaign.plan),
         created=campaign.created,
         rounds=tuple(rounds),
-        estimate=None if learnt is None else learnt.prior,
-        expected_coverage=None if learnt is None else learnt.expected_coverage,
+        estimate=None if estimate is None else estimate.prior,
+        expected_coverage=None if estimate is None else estimate.expected_coverage,
         selected=None if chosen is None else len(chosen),
     )
 
 
 def selection_rows(store: Store, campaign: Campaign) -> Iterator[SelectionRow]:
-    """The selection of a finished campaign, best first."""
+    """Yield the selection of a finished campaign, in order."""
     chosen = selection_of(store, campaign.id)
     assert chosen is not None, "the campaign is finished"
-    rows = rows_of(store, campaign.id)
+    rows = report_rows(store, campaign.id)
     at = np.searchsorted(rows.participant, chosen.participants)
     columns = (chosen.participants, rows.round[at], rows.symbol[at], chosen.chances)
     for rank, (who, number, symbol, chance) in enumerate(zip(*(one.tolist() for one in columns), strict=True)):
@@ -74,15 +74,15 @@ def selection_rows(store: Store, campaign: Campaign) -> Iterator[SelectionRow]:
 
 
 def audit_record(store: Store, campaign: Campaign) -> AuditRecord:
-    """All that is needed to repeat the selection of a finished campaign, and all that is kept of it."""
+    """Return all that is needed to repeat the selection of a finished campaign."""
     chosen = selection_of(store, campaign.id)
     assert chosen is not None, "the campaign is finished"
     rounds = []
     for number, one in enumerate(closed_rounds(store, campaign.id)):
         data = policy_bytes(store, campaign.id, number)
-        assert data is not None, "closed rounds had a policy"
+        assert data is not None, "a closed round has a policy"
         rounds.append(AuditRound.of(number, data, tuple(one.counts.tolist()), one.nulls))
-    rows = rows_of(store, campaign.id)
+    rows = report_rows(store, campaign.id)
     return AuditRecord(
         protocol=PROTOCOL,
         campaign=campaign.id,

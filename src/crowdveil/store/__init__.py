@@ -1,9 +1,19 @@
-"""What the server keeps: a row per participant to select from, counts per symbol to learn from, and nothing else.
+"""Store what the server needs: one row per participant to select from, counts per symbol to estimate from.
 
-One schema on SQLite (a file) and PostgreSQL. What must never happen is forbidden by the database itself (constraints
-and triggers, `migrations/`), not by the code path:
+    schema           the tables: all that is stored
+    migrations/      creates the tables, with the constraints and triggers
+    database         opens the database, runs transactions
+    campaigns        campaigns, their states, operators' token hashes
+    rounds           rounds, policies, counts, estimates
+    participants     invites and seats
+    reports          reports: accepted once, or refused
+    selections       the selection, and the state of each participant
+    list_parameters  lists as parameters of statements
 
-- one report for each participant and campaign; it is never changed, and never taken back
+There is one schema for SQLite (a file) and PostgreSQL. The database itself forbids what must never happen, by
+constraints and triggers:
+
+- one report for each participant and campaign; it is never changed and never deleted
 - a report belongs to the open round of its participant's seat, and is a symbol of that round's policy
 - a closed round's counts add up to its reports, and it is never changed
 - one round of a campaign at a time; one seat for each secret, and for each invite
@@ -13,11 +23,13 @@ and triggers, `migrations/`), not by the code path:
         set_state(store, "coffee", "open")
         open_round(store, "coffee", 0, policy, size=100)
         seat = take_seat(store, "coffee", secret_hash)
-        outcomes = add_reports(store, [Report("coffee", seat.participant, seat.round, seat.policy_hash, 17, digest)])
+        report = StoredReport("coffee", seat.participant, seat.round, seat.policy_hash, 17, digest)
+        outcomes = add_reports(store, [report])
         round = close_round(store, "coffee", 0)
 
 Every function is one transaction: when it returns, all of it is on disk; when it raises `StoreError`, none of it is.
-All may be called from any thread and from several processes at once. Neither arrival times nor addresses are kept.
+All functions may be called from any thread and from several processes at once. Neither arrival times nor addresses are
+stored.
 """
 
 from crowdveil.store.campaigns import (
@@ -26,7 +38,7 @@ from crowdveil.store.campaigns import (
     create_campaign,
     get_campaign,
     list_campaigns,
-    operators,
+    operator_token_hashes,
     set_state,
 )
 from crowdveil.store.database import Store, open_store
@@ -40,7 +52,7 @@ from crowdveil.store.participants import (
     take_seat,
     take_seats,
 )
-from crowdveil.store.reports import ReportOutcome, ReportRows, StoredReport, add_reports, reports_of, rows_of
+from crowdveil.store.reports import ReportOutcome, ReportRows, StoredReport, add_reports, report_rows, reports_of
 from crowdveil.store.rounds import (
     RoundProgress,
     RoundRow,
@@ -48,12 +60,12 @@ from crowdveil.store.rounds import (
     claim_round,
     close_round,
     closed_rounds,
+    count_reports,
     estimates_of,
     last_estimate,
     open_round,
     policy_bytes,
-    progress,
-    reported,
+    round_progress,
     rounds_of,
     save_estimate,
 )
@@ -81,6 +93,7 @@ __all__ = [
     "claim_round",
     "close_round",
     "closed_rounds",
+    "count_reports",
     "create_campaign",
     "estimates_of",
     "get_campaign",
@@ -89,14 +102,13 @@ __all__ = [
     "list_campaigns",
     "open_round",
     "open_store",
-    "operators",
+    "operator_token_hashes",
     "participant_state",
     "policy_bytes",
-    "progress",
-    "reported",
+    "report_rows",
     "reports_of",
+    "round_progress",
     "rounds_of",
-    "rows_of",
     "save_estimate",
     "save_selection",
     "seats_of",

@@ -1,8 +1,8 @@
-"""Campaigns and those who run them.
+"""Store campaigns, their states, and the operators who run them.
 
 draft ──→ open ⇄ paused
             └──┬──┘
-            closed ──→ finished      (by `save_selection` alone)
+            closed ──→ finished      (only by `save_selection`)
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ BEFORE: dict[CampaignState, tuple[CampaignState, ...]] = {
     "paused": ("open",),
     "closed": ("open", "paused"),
 }
-"""From which states an operator gets where."""
+"""The states from which an operator may change to each state."""
 
 
 class Campaign(NamedTuple):
-    """A campaign as it is kept; what the plan says is the caller's business."""
+    """A campaign as it is stored; the store does not read the plan."""
 
     id: str
     plan: str
-    """JSON, exactly as it was given."""
+    """The campaign plan as JSON, exactly as it was sent."""
     state: CampaignState
     enrolment: Literal["open", "invite"]
     offer: str
@@ -42,14 +42,14 @@ _COLUMNS = [schema.campaigns.c[name] for name in Campaign._fields]
 
 
 def add_operator(store: Store, name: str, token_hash: str) -> None:
-    """Let someone run campaigns; a name that is there gets the new token."""
+    """Add an operator, or give an existing one a new token."""
     row = store.insert(schema.operators).values(name=name, token_hash=token_hash)
     with store.writing() as connection:
         connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"token_hash": token_hash}))
 
 
-def operators(store: Store) -> dict[str, str]:
-    """Hash of each operator's token, by name; compare in constant time."""
+def operator_token_hashes(store: Store) -> dict[str, str]:
+    """Return the hash of every operator's token, by name; compare them in constant time."""
     with store.reading() as connection:
         found = connection.execute(select(schema.operators.c.name, schema.operators.c.token_hash))
         return {row.name: row.token_hash for row in found}
@@ -65,32 +65,32 @@ def create_campaign(
     created: int,
     enrolment: Literal["open", "invite"] = "open",
 ) -> Campaign:
-    """Keep a new campaign, as a draft."""
-    made = Campaign(campaign, plan, "draft", enrolment, offer, seed, created)
+    """Store a new campaign as a draft."""
+    new = Campaign(campaign, plan, "draft", enrolment, offer, seed, created)
     with store.writing() as connection:
-        there = connection.execute(select(schema.campaigns.c.id).where(schema.campaigns.c.id == campaign)).first()
-        if there is not None:
-            raise InputError("campaign", campaign, "is taken; choose another name")
-        connection.execute(insert(schema.campaigns).values(made._asdict()))
-    return made
+        existing = connection.execute(select(schema.campaigns.c.id).where(schema.campaigns.c.id == campaign)).first()
+        if existing is not None:
+            raise InputError("campaign", campaign, "is already used by another campaign; choose another id")
+        connection.execute(insert(schema.campaigns).values(new._asdict()))
+    return new
 
 
 def get_campaign(store: Store, campaign: str) -> Campaign | None:
-    """A campaign, or None."""
+    """Return a campaign, or None if it does not exist."""
     with store.reading() as connection:
         row = connection.execute(select(*_COLUMNS).where(schema.campaigns.c.id == campaign)).first()
         return None if row is None else Campaign(*row)
 
 
 def list_campaigns(store: Store) -> list[Campaign]:
-    """All campaigns, the oldest first."""
+    """Return all campaigns, oldest first."""
     order = (schema.campaigns.c.created, schema.campaigns.c.id)
     with store.reading() as connection:
         return [Campaign(*row) for row in connection.execute(select(*_COLUMNS).order_by(*order))]
 
 
 def set_state(store: Store, campaign: str, state: CampaignState) -> Campaign:
-    """Open, pause or close a campaign; asking for the state it is in changes nothing."""
+    """Open, pause or close a campaign; its current state is accepted and changes nothing."""
     if state not in BEFORE:
         raise InputError("state", state, f"should be one of {', '.join(BEFORE)}")
     with store.writing() as connection:
@@ -98,31 +98,31 @@ def set_state(store: Store, campaign: str, state: CampaignState) -> Campaign:
         if now.state == state:
             return now
         if now.state not in BEFORE[state]:
-            raise InputError("state", now.state, f"a campaign becomes {state} when it is {' or '.join(BEFORE[state])}")
+            raise InputError("state", now.state, f"should be {' or '.join(BEFORE[state])} before it can become {state}")
         if state == "closed":
-            _leave_no_round(connection, campaign)
+            _check_no_open_round(connection, campaign)
         table = schema.campaigns
         connection.execute(update(table).where(table.c.id == campaign).values(state=state))
         return now._replace(state=state)
 
 
 def lock_campaign(connection: Connection, campaign: str) -> Campaign:
-    """A campaign, which nobody else changes, opens a round of, or seats someone in until this transaction ends.
+    """Return a campaign, locked until the transaction ends against state changes, new rounds and new seats.
 
-    Reports do not wait for this lock (FOR NO KEY UPDATE); SQLite has one lock for everything, which is held already.
+    Reports do not wait for this lock (FOR NO KEY UPDATE). SQLite has a single lock, which every writer holds already.
     """
     where = select(*_COLUMNS).where(schema.campaigns.c.id == campaign).with_for_update(key_share=True)
     row = connection.execute(where).first()
     if row is None:
-        raise InputError("campaign", campaign, "there is no such campaign")
+        raise InputError("campaign", campaign, "was not found")
     return Campaign(*row)
 
 
-def _leave_no_round(connection: Connection, campaign: str) -> None:
-    """A policy that is still being made is no longer wanted; a round with participants must be closed and counted."""
+def _check_no_open_round(connection: Connection, campaign: str) -> None:
+    """Delete a round whose policy is still being made; refuse if a round with participants is open."""
     table = schema.rounds
     mine = table.c.campaign == campaign
     connection.execute(delete(table).where(mine, table.c.state == "opening"))
     number = connection.execute(select(table.c.number).where(mine, table.c.state == "open")).scalar()
     if number is not None:
-        raise InputError("round", number, "is still open; close it before the campaign")
+        raise InputError("round", number, "is still open; should be closed before the campaign")

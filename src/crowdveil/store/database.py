@@ -1,9 +1,9 @@
-"""The database itself: how it is opened, brought up to date, and used in transactions.
+"""Open the database, migrate it, and run transactions.
 
 SQLite: write-ahead log with synchronous = FULL, so a commit is on disk when it returns. A transaction that writes takes
 the lock when it begins (BEGIN IMMEDIATE) and waits for it; one that only reads never waits.
 
-PostgreSQL: writers at READ COMMITTED whatever the server's default; what matters is locked row by row.
+PostgreSQL: writers run at READ COMMITTED whatever the server's default is; rows that decide are locked explicitly.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from crowdveil.errors import InputError, StoreError
 Value = TypeVar("Value")
 
 BUSY_MS = 10_000
-"""How long SQLite waits for another process that writes."""
+"""How long SQLite waits for another process that writes, in milliseconds."""
 POOL = 10
 MIGRATION_LOCK = 0x63726F77
-"""Any number that nobody else locks in this PostgreSQL database."""
-PART = 5_000
-"""Values of one IN list; SQLite allows 32,766 in a statement, PostgreSQL 65,535."""
+"""Key of the advisory lock on PostgreSQL; any number that no other program locks in this database."""
+CHUNK = 5_000
+"""Values in one IN list; SQLite allows 32,766 in a statement, PostgreSQL 65,535."""
 EXPECTED = "should be sqlite:///relative/path, sqlite:////absolute/path or postgresql://user@host/database"
 
 
 class Store:
-    """A database that is up to date; made by `open_store`, used through this package's functions."""
+    """A migrated database; made by `open_store`, used through the functions of this package."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -61,25 +61,25 @@ class Store:
     def ping(self) -> None:
         """Raise StoreError unless the database answers and can be written to.
 
-        Commits, though it changes nothing: a full disk is noticed when something is written to it, and not before.
+        Commits a row without changing it, because a full disk is noticed only by a write.
         """
         with self.writing() as connection:
             connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database and changes nothing."""
+        """Run a transaction that sees one state of the database and changes nothing."""
         with self._translated(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that is on disk when the block ends, or has left nothing when it raises."""
+        """Run a transaction that is on disk when the block ends; if the block raises, nothing is stored."""
         with self._translated(), self._engine.begin() as connection:
             yield connection
 
     def insert(self, table: Table) -> sqlite.Insert | postgresql.Insert:
-        """An INSERT that knows ON CONFLICT; both databases spell it alike."""
+        """Return an INSERT that supports ON CONFLICT, for the database in use."""
         if self._engine.dialect.name == "sqlite":
             return sqlite.insert(table)
         return postgresql.insert(table)
@@ -93,7 +93,7 @@ class Store:
 
 
 def open_store(url: str) -> Store:
-    """Open a database and bring it up to date, making it first where there is none."""
+    """Open a database and migrate it; create it if it does not exist."""
     engine = _engine(url)
     store = Store(engine)
     try:
@@ -102,16 +102,18 @@ def open_store(url: str) -> Store:
         store.ping()
     except CommandError as error:
         store.close()
-        raise StoreError(f"{store.where}: was made by a newer crowdveil; upgrade this one ({error})") from None
+        raise StoreError(
+            f"{store.where}: was made by a newer version of crowdveil; upgrade this one ({error})"
+        ) from None
     except StoreError:
         store.close()
         raise
     return store
 
 
-def parts(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    """Cut a long list of values into pieces that a statement may carry."""
-    return (values[start : start + PART] for start in range(0, len(values), PART))
+def chunks(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """Split a long list of values into chunks that fit into one statement."""
+    return (values[start : start + CHUNK] for start in range(0, len(values), CHUNK))
 
 
 def _engine(url: str) -> Engine:
@@ -131,8 +133,10 @@ def _engine(url: str) -> Engine:
                 isolation_level="READ COMMITTED",
                 pool_size=POOL,
                 pool_pre_ping=True,
-                hide_parameters=True,  # symbols must not get into logs by way of an error message
-                connect_args={"prepare_threshold": None},  # a plan made for an empty table would be kept as it fills
+                hide_parameters=True,  # error messages must not bring symbols into the logs
+                connect_args={
+                    "prepare_threshold": None
+                },  # a plan made while a table is empty would be reused when it is full
             )
         except ModuleNotFoundError:
             raise StoreError("PostgreSQL needs a driver: pip install 'crowdveil[postgres]'") from None
@@ -141,10 +145,12 @@ def _engine(url: str) -> Engine:
 
 def _sqlite(name: str | None, parsed: Any) -> Engine:
     if name in (None, "", ":memory:"):
-        raise InputError("url", str(parsed), "a report must outlive the program: name a file, sqlite:///path")
+        raise InputError(
+            "url", str(parsed), "should name a file, such as sqlite:///path; reports must outlive the program"
+        )
     folder = Path(str(name).removeprefix("file:").partition("?")[0]).parent
     if not folder.is_dir():
-        raise StoreError(f"{parsed}: there is no folder {folder}; make it first")
+        raise StoreError(f"{parsed}: the folder {folder} does not exist; create it first")
     engine = create_engine(parsed, pool_size=POOL, hide_parameters=True)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
@@ -152,21 +158,21 @@ def _sqlite(name: str | None, parsed: Any) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # transactions begin where `_begin_sqlite` says, not where the driver guesses
+    connection.isolation_level = None  # `_begin_sqlite` begins transactions, not the driver
     cursor = connection.cursor()
     _write_ahead(cursor)
     for pragma in (
         f"busy_timeout = {BUSY_MS}",
         "synchronous = FULL",
         "foreign_keys = ON",
-        "recursive_triggers = ON",  # or INSERT OR REPLACE deletes a row without asking its trigger
+        "recursive_triggers = ON",  # otherwise INSERT OR REPLACE deletes a row without firing its trigger
     ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 
 
 def _write_ahead(cursor: Any) -> None:
-    """Switch to the write-ahead log. Two who do so at the same moment would wait for each other: here we try again."""
+    """Switch to the write-ahead log; retry instead of waiting, because two processes at once would deadlock."""
     cursor.execute("PRAGMA busy_timeout = 0")
     give_up = monotonic() + BUSY_MS / 1000
     while True:
@@ -174,7 +180,7 @@ def _write_ahead(cursor: Any) -> None:
             cursor.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            # The low byte: SQLITE_BUSY_RECOVERY, while another one tidies up after a crash, is a kind of SQLITE_BUSY.
+            # The low byte, because SQLITE_BUSY_RECOVERY (another process recovers from a crash) counts as busy too.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > give_up:
                 raise
             sleep(0.01)
@@ -186,7 +192,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
-    """Apply what is missing, in the caller's transaction: migrations and their records stand or fall together."""
+    """Apply missing migrations in the caller's transaction: a migration and its record are committed together."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": MIGRATION_LOCK})
     config = Config()
@@ -197,7 +203,7 @@ def _upgrade(connection: Connection) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The database's own words, on one line."""
+    """Return the message of the database, on one line."""
     words = str(error.orig) if isinstance(error, DBAPIError) else str(error)
     return " ".join(words.split())
 

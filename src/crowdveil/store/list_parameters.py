@@ -1,4 +1,4 @@
-"""Lists in statements, as one parameter each: the text does not grow with them, so every layer reads it once."""
+"""Pass a list to a statement as one parameter, so that its text stays the same and is parsed and planned only once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.types import TypeEngine
 
 
-def each(dialect: str, kind: TypeEngine[Any], name: str) -> ColumnElement[Any]:
-    """The values of the list that is given as the parameter `name`, as a column to select from.
+def values_of(dialect: str, kind: TypeEngine[Any], name: str) -> ColumnElement[Any]:
+    """Return the values of the list parameter `name` as a column to select from.
 
-    Look up what belongs to each in a subquery of its own: told to find all at once in a table that it knows nothing
-    about yet, PostgreSQL would rather read the whole of it.
+    Look up what belongs to each value in a scalar subquery. For a join with a table that has no statistics yet,
+    PostgreSQL would read the whole table.
     """
     if dialect == "postgresql":
         return func.unnest(bindparam(name, type_=postgresql.ARRAY(kind))).column_valued(f"one_of_{name}")
@@ -22,7 +22,7 @@ def each(dialect: str, kind: TypeEngine[Any], name: str) -> ColumnElement[Any]:
 
 
 def insert_rows(dialect: str, table: Table, columns: Sequence[str]) -> sqlite.Insert | postgresql.Insert:
-    """An INSERT, which knows ON CONFLICT, of the rows that are given as the parameter `rows`: objects by column."""
+    """Return an INSERT with ON CONFLICT of the rows in the parameter `rows`, a list of objects by column."""
     rows = bindparam("rows", type_=JSON)
     if dialect == "postgresql":
         typed = [column(one, table.c[one].type) for one in columns]
@@ -30,4 +30,6 @@ def insert_rows(dialect: str, table: Table, columns: Sequence[str]) -> sqlite.In
         return postgresql.insert(table).from_select(columns, select(*given.c))
     value = func.json_each(rows).table_valued("value").c.value
     given_values = select(*(func.json_extract(value, f"$.{one}") for one in columns))
-    return sqlite.insert(table).from_select(columns, given_values.where(true()))  # or ON CONFLICT reads as a join's ON
+    return sqlite.insert(table).from_select(
+        columns, given_values.where(true())
+    )  # without WHERE, SQLite parses ON CONFLICT as the ON of a join

@@ -1,4 +1,4 @@
-"""Participants: one seat for each secret, in the round that was open when they came."""
+"""Store participants: one seat for each secret, in the round that was open when they asked."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sqlalchemy import Connection, Insert, Select, bindparam, func, select
 from crowdveil.errors import InputError
 from crowdveil.store import schema
 from crowdveil.store.campaigns import lock_campaign
-from crowdveil.store.database import Store, parts
-from crowdveil.store.list_parameters import each, insert_rows
+from crowdveil.store.database import Store, chunks
+from crowdveil.store.list_parameters import insert_rows, values_of
 
-_people = schema.participants
+_participants = schema.participants
 
 NoSeat = Literal["not-found", "wrong-state", "paused", "no-seat", "bad-invite"]
-"""Why there is no seat: no such campaign, not started or over, paused, round full or none open, invite not good."""
+"""Why there is no seat: unknown campaign; not started or over; paused; round full or none open; invite not valid."""
 
 
 class StoredSeat(NamedTuple):
-    """Where a participant belongs; it never changes."""
+    """A participant's place in a round; it never changes."""
 
     participant: int
     round: int
@@ -29,7 +29,7 @@ class StoredSeat(NamedTuple):
 
 
 class SeatClaim(NamedTuple):
-    """Somebody asks for a seat."""
+    """A request for a seat."""
 
     campaign: str
     secret_hash: str
@@ -37,7 +37,7 @@ class SeatClaim(NamedTuple):
 
 
 def add_invites(store: Store, campaign: str, invite_hashes: Iterable[str]) -> None:
-    """Let so many more in; each invite seats one device. Those that are there stay."""
+    """Add invites, each for one device; those that exist already stay."""
     rows = [{"campaign": campaign, "invite_hash": one} for one in sorted(set(invite_hashes))]
     with store.writing() as connection:
         lock_campaign(connection, campaign)
@@ -46,67 +46,69 @@ def add_invites(store: Store, campaign: str, invite_hashes: Iterable[str]) -> No
 
 
 def take_seat(store: Store, campaign: str, secret_hash: str, invite_hash: str | None = None) -> StoredSeat | NoSeat:
-    """A seat in the open round; for a secret that has one, that one."""
+    """Give a seat in the open round; a secret that has a seat gets the same one."""
     return take_seats(store, [SeatClaim(campaign, secret_hash, invite_hash)])[0]
 
 
-def take_seats(store: Store, requests: Sequence[SeatClaim]) -> list[StoredSeat | NoSeat]:
-    """Answer many requests, in order, in one transaction: many seats for one wait on the disk."""
-    answers: list[StoredSeat | NoSeat] = ["not-found"] * len(requests)
-    places: dict[str, list[int]] = {}
-    for place, request in enumerate(requests):
-        places.setdefault(request.campaign, []).append(place)
+def take_seats(store: Store, claims: Sequence[SeatClaim]) -> list[StoredSeat | NoSeat]:
+    """Give many seats in one commit, and return the results in the order of the claims."""
+    results: list[StoredSeat | NoSeat] = ["not-found"] * len(claims)
+    indices: dict[str, list[int]] = {}
+    for index, claim in enumerate(claims):
+        indices.setdefault(claim.campaign, []).append(index)
     with store.writing() as connection:
-        for campaign in sorted(places):  # everyone locks in the same order: nobody waits in a circle
-            mine = [requests[place] for place in places[campaign]]
+        for campaign in sorted(indices):  # a fixed lock order prevents deadlock
+            of_campaign = [claims[index] for index in indices[campaign]]
             try:
-                found = _enrol(connection, campaign, mine)
-            except InputError:  # no such campaign
+                found = _take_seats(connection, campaign, of_campaign)
+            except InputError:  # the campaign does not exist
                 continue
-            for place, answer in zip(places[campaign], found, strict=True):
-                answers[place] = answer
-    return answers
+            for index, result in zip(indices[campaign], found, strict=True):
+                results[index] = result
+    return results
 
 
 def seats_of(store: Store, campaign: str, secret_hashes: Sequence[str]) -> dict[str, StoredSeat]:
-    """The seats that belong to secrets, by secret; those without one are left out."""
+    """Return the seats of secrets, by secret; secrets without a seat are left out."""
     with store.reading() as connection:
         return _seats(connection, campaign, secret_hashes)
 
 
 def is_participant(store: Store, secret_hash: str) -> bool:
-    """Whether a secret has a seat in any campaign."""
+    """Return whether a secret has a seat in any campaign."""
     with store.reading() as connection:
-        found = select(_people.c.number).where(_people.c.secret_hash == secret_hash).limit(1)
+        found = select(_participants.c.number).where(_participants.c.secret_hash == secret_hash).limit(1)
         return connection.execute(found).first() is not None
 
 
-def _enrol(connection: Connection, campaign: str, requests: list[SeatClaim]) -> list[StoredSeat | NoSeat]:
+def _take_seats(connection: Connection, campaign: str, claims: list[SeatClaim]) -> list[StoredSeat | NoSeat]:
     row = lock_campaign(connection, campaign)
-    seats = _seats(connection, campaign, [one.secret_hash for one in requests])
+    seats = _seats(connection, campaign, [one.secret_hash for one in claims])
     closed: NoSeat | None = None if row.state == "open" else "paused" if row.state == "paused" else "wrong-state"
-    invites = _unused_invites(connection, campaign, requests) if row.enrolment == "invite" else None
+    invites = _unused_invites(connection, campaign, claims) if row.enrolment == "invite" else None
     rounds = schema.rounds.c
     current = connection.execute(
         select(rounds.number, rounds.policy_hash, rounds.size, rounds.first_participant).where(
             rounds.campaign == campaign, rounds.state == "open"
         )
     ).first()
-    last = connection.execute(select(func.max(_people.c.number)).where(_people.c.campaign == campaign)).scalar()
-    following = 0 if last is None else last + 1
-    rows, answers = [], []
-    for one in requests:
-        answer: StoredSeat | NoSeat
+    last = connection.execute(
+        select(func.max(_participants.c.number)).where(_participants.c.campaign == campaign)
+    ).scalar()
+    next_number = 0 if last is None else last + 1
+    rows, results = [], []
+    for one in claims:
+        result: StoredSeat | NoSeat
         if one.secret_hash in seats:
-            answer = seats[one.secret_hash]
+            result = seats[one.secret_hash]
         elif closed is not None:
-            answer = closed
+            result = closed
         elif invites is not None and one.invite_hash not in invites:
-            answer = "bad-invite"
-        elif current is None or (current.size is not None and following >= current.first_participant + current.size):
-            answer = "no-seat"
+            result = "bad-invite"
+        elif current is None or (current.size is not None and next_number >= current.first_participant + current.size):
+            result = "no-seat"
         else:
-            answer = seats[one.secret_hash] = StoredSeat(following, current.number, current.policy_hash)
+            result = seats[one.secret_hash] = StoredSeat(next_number, current.number, current.policy_hash)
             used = None
             if invites is not None:
                 used = one.invite_hash
@@ -114,51 +116,51 @@ def _enrol(connection: Connection, campaign: str, requests: list[SeatClaim]) -> 
             rows.append(
                 {
                     "campaign": campaign,
-                    "number": following,
+                    "number": next_number,
                     "secret_hash": one.secret_hash,
                     "invite_hash": used,
                     "round": current.number,
                 }
             )
-            following += 1
-        answers.append(answer)
+            next_number += 1
+        results.append(result)
     if rows:
         connection.execute(_insert(connection.dialect.name), {"rows": rows})
-    return answers
+    return results
 
 
 def _seats(connection: Connection, campaign: str, secret_hashes: Sequence[str]) -> dict[str, StoredSeat]:
-    asked = {"campaign": campaign, "secrets": list(secret_hashes)}
-    found = connection.execute(_seats_by_secret(connection.dialect.name), asked)
+    parameters = {"campaign": campaign, "secrets": list(secret_hashes)}
+    found = connection.execute(_seats_by_secret(connection.dialect.name), parameters)
     return {secret: StoredSeat(*seat) for secret, *seat in found if seat[0] is not None}
 
 
 @cache
 def _seats_by_secret(dialect: str) -> Select[Any]:
     rounds = schema.rounds.c
-    secret = each(dialect, _people.c.secret_hash.type, "secrets")
-    campaign = bindparam("campaign", type_=_people.c.campaign.type)
-    seat = (_people.c.secret_hash == secret) & (_people.c.campaign == campaign)
-    policy = seat & (rounds.campaign == _people.c.campaign) & (rounds.number == _people.c.round)
+    secret = values_of(dialect, _participants.c.secret_hash.type, "secrets")
+    campaign = bindparam("campaign", type_=_participants.c.campaign.type)
+    seat = (_participants.c.secret_hash == secret) & (_participants.c.campaign == campaign)
+    policy = seat & (rounds.campaign == _participants.c.campaign) & (rounds.number == _participants.c.round)
     return select(
         secret,
-        select(_people.c.number).where(seat).scalar_subquery(),
-        select(_people.c.round).where(seat).scalar_subquery(),
+        select(_participants.c.number).where(seat).scalar_subquery(),
+        select(_participants.c.round).where(seat).scalar_subquery(),
         select(rounds.policy_hash).where(policy).scalar_subquery(),
     )
 
 
 @cache
 def _insert(dialect: str) -> Insert:
-    return insert_rows(dialect, _people, ["campaign", "number", "secret_hash", "invite_hash", "round"])
+    return insert_rows(dialect, _participants, ["campaign", "number", "secret_hash", "invite_hash", "round"])
 
 
-def _unused_invites(connection: Connection, campaign: str, requests: list[SeatClaim]) -> set[str]:
-    sent, used = (
-        select(table.c.invite_hash).where(table.c.campaign == campaign) for table in (schema.invites, _people)
+def _unused_invites(connection: Connection, campaign: str, claims: list[SeatClaim]) -> set[str]:
+    issued, used = (
+        select(table.c.invite_hash).where(table.c.campaign == campaign) for table in (schema.invites, _participants)
     )
-    good: set[str] = set()
-    for part in parts([one.invite_hash for one in requests if one.invite_hash is not None]):
-        good |= set(connection.execute(sent.where(schema.invites.c.invite_hash.in_(part))).scalars())
-        good -= set(connection.execute(used.where(_people.c.invite_hash.in_(part))).scalars())
-    return good
+    unused: set[str] = set()
+    for chunk in chunks([one.invite_hash for one in claims if one.invite_hash is not None]):
+        unused |= set(connection.execute(issued.where(schema.invites.c.invite_hash.in_(chunk))).scalars())
+        unused -= set(connection.execute(used.where(_participants.c.invite_hash.in_(chunk))).scalars())
+    return unused

@@ -1,4 +1,7 @@
-"""Reports: each is accepted once, or refused for a reason, and the first one of a participant stays."""
+"""Store reports: each is accepted once or refused for a reason, and the first report of a participant stays.
+
+What stops a second report is the primary key of `schema.reports`: one row per campaign and participant.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ from crowdveil.arrays import IntArray
 from crowdveil.campaign.selection import Reports
 from crowdveil.store import schema
 from crowdveil.store.database import Store
-from crowdveil.store.list_parameters import each, insert_rows
+from crowdveil.store.list_parameters import insert_rows, values_of
 from crowdveil.vocabulary import NULL
 
-_reports, _people, _rounds = schema.reports, schema.participants, schema.rounds
+_reports, _participants, _rounds = schema.reports, schema.participants, schema.rounds
 
 
 ReportOutcome = Literal[
@@ -32,11 +35,11 @@ ReportOutcome = Literal[
     "wrong-symbol",
     "paused",
 ]
-"""`accepted` and `repeated` (the same report was there) earn a receipt; the others say why not."""
+"""`accepted` and `repeated` (the same report is stored already) get a receipt; the others say why there is none."""
 
 
 class StoredReport(NamedTuple):
-    """One report as it arrives."""
+    """A report with the number of its participant."""
 
     campaign: str
     participant: int
@@ -48,7 +51,7 @@ class StoredReport(NamedTuple):
 
 
 class ReportRows(NamedTuple):
-    """All reports of a campaign by participant number, NULL among them."""
+    """All reports of a campaign by participant number, including NULL."""
 
     participant: IntArray
     round: IntArray
@@ -56,55 +59,55 @@ class ReportRows(NamedTuple):
 
 
 def add_reports(store: Store, reports: Sequence[StoredReport]) -> list[ReportOutcome]:
-    """Store many reports in one transaction (the group commit) and say of each, in order, what became of it.
+    """Store the reports of a batch in one commit, and return the outcome of each, in order.
 
     When this returns, everything that was accepted is on disk.
     """
     outcomes: list[ReportOutcome] = ["unknown-participant"] * len(reports)
-    places: dict[str, list[int]] = {}
-    for place, report in enumerate(reports):
-        places.setdefault(report.campaign, []).append(place)
+    indices: dict[str, list[int]] = {}
+    for index, report in enumerate(reports):
+        indices.setdefault(report.campaign, []).append(index)
     refused: Counter[tuple[str, int, str]] = Counter()
     with store.writing() as connection:
-        for campaign in sorted(places):
-            mine = [reports[place] for place in places[campaign]]
-            seats = _seats(connection, campaign, mine)
-            found = _add(connection, campaign, mine, seats)
-            for place, outcome in zip(places[campaign], found, strict=True):
-                outcomes[place] = outcome
-                seat = seats.rows.get(reports[place].participant)
+        for campaign in sorted(indices):  # a fixed lock order prevents deadlock
+            of_campaign = [reports[index] for index in indices[campaign]]
+            seats = _seats(connection, campaign, of_campaign)
+            found = _add(connection, campaign, of_campaign, seats)
+            for index, outcome in zip(indices[campaign], found, strict=True):
+                outcomes[index] = outcome
+                seat = seats.rows.get(reports[index].participant)
                 if seat is not None and outcome not in ("accepted", "repeated"):
                     refused[campaign, seat.round, outcome] += 1
         _count_refusals(store, connection, refused)
     return outcomes
 
 
-def rows_of(store: Store, campaign: str) -> ReportRows:
-    """Everyone's report, `NULL` (-1) for those without a place."""
+def report_rows(store: Store, campaign: str) -> ReportRows:
+    """Return every report of a campaign; the symbol is `NULL` (-1) for participants without a place."""
     columns = select(_reports.c.participant, _reports.c.round, func.coalesce(_reports.c.symbol, NULL))
     mine = columns.where(_reports.c.campaign == campaign).order_by(_reports.c.participant)
     with store.reading() as connection:
-        # Row by row into flat arrays: a million rows as Python objects would take a hundred times the room.
+        # Row by row into a flat array: a million rows as Python objects would take a hundred times the memory.
         flat = np.fromiter((n for row in connection.execute(mine) for n in row), dtype=np.int64)
     participant, number, symbol = flat.reshape(-1, 3).T
     return ReportRows(participant, number, symbol)
 
 
 def reports_of(store: Store, campaign: str) -> Reports:
-    """Those who sent a symbol, by participant number: what a selection is made from."""
-    rows = rows_of(store, campaign)
+    """Return the reports with a symbol, by participant number: what the selection is made from."""
+    rows = report_rows(store, campaign)
     sent = rows.symbol != NULL
     return Reports(rows.participant[sent], rows.round[sent], rows.symbol[sent])
 
 
 class _Statements(NamedTuple):
-    """What is asked of a database for every commit, made once."""
+    """The statements of every commit, compiled once per database."""
 
     lock: Select[Any]
-    """The open round, which stays open until this transaction ends: whoever closes it counts what is added here."""
+    """Selects the open round and locks it until the transaction ends, so that closing counts these reports."""
     seats: Select[Any]
     insert: ReturningInsert[Any]
-    """Adds what is not there yet, and says what it added."""
+    """Inserts reports of participants who have none, and returns those participants."""
 
 
 @cache
@@ -114,13 +117,13 @@ def _statements(dialect: str) -> _Statements:
     current = select(_rounds.c.number, state.label("state")).where(
         _rounds.c.campaign == campaign, _rounds.c.state == "open"
     )
-    number = each(dialect, _people.c.number.type, "numbers")
-    seat = (_people.c.campaign == campaign) & (_people.c.number == number)
-    policy = seat & (_rounds.c.campaign == _people.c.campaign) & (_rounds.c.number == _people.c.round)
+    number = values_of(dialect, _participants.c.number.type, "numbers")
+    seat = (_participants.c.campaign == campaign) & (_participants.c.number == number)
+    policy = seat & (_rounds.c.campaign == _participants.c.campaign) & (_rounds.c.number == _participants.c.round)
     sent = (_reports.c.campaign == campaign) & (_reports.c.participant == number)
     seats = select(
         number,
-        select(_people.c.round).where(seat).scalar_subquery(),
+        select(_participants.c.round).where(seat).scalar_subquery(),
         select(_rounds.c.policy_hash).where(policy).scalar_subquery(),
         select(_rounds.c.symbols).where(policy).scalar_subquery(),
         select(_reports.c.digest).where(sent).scalar_subquery(),
@@ -131,7 +134,7 @@ def _statements(dialect: str) -> _Statements:
 
 
 class _Seat(NamedTuple):
-    """A participant's seat, and the digest of the report that is there, if any."""
+    """A participant's seat, and the digest of the stored report, if there is one."""
 
     round: int
     policy_hash: str
@@ -140,7 +143,7 @@ class _Seat(NamedTuple):
 
 
 class _Seats(NamedTuple):
-    """What decides about a campaign's reports, read under the lock that keeps its open round open."""
+    """What decides about the reports of a campaign, read under the lock that keeps its round open."""
 
     open_round: int | None
     paused: bool
@@ -148,10 +151,10 @@ class _Seats(NamedTuple):
 
 
 def _seats(connection: Connection, campaign: str, reports: list[StoredReport]) -> _Seats:
-    ask = _statements(connection.dialect.name)
-    current = connection.execute(ask.lock, {"campaign": campaign}).first()
+    statements = _statements(connection.dialect.name)
+    current = connection.execute(statements.lock, {"campaign": campaign}).first()
     numbers = sorted({one.participant for one in reports})
-    found = connection.execute(ask.seats, {"campaign": campaign, "numbers": numbers})
+    found = connection.execute(statements.seats, {"campaign": campaign, "numbers": numbers})
     rows = {number: _Seat(*seat) for number, *seat in found if seat[0] is not None}
     return _Seats(None, False, rows) if current is None else _Seats(current.number, current.state == "paused", rows)
 
@@ -164,22 +167,22 @@ def _add(connection: Connection, campaign: str, reports: list[StoredReport], sea
         if one.participant in stored:
             outcomes.append("repeated" if stored[one.participant] == one.digest else "report-conflict")
             continue
-        outcome = _judge(one, seats)
+        outcome = _first_outcome(one, seats)
         if outcome == "accepted":
             new[one.participant] = one
             stored[one.participant] = one.digest
         outcomes.append(outcome)
     lost = _insert(connection, campaign, new)
-    if lost:  # another process was faster with the same participant: its report stays
+    if lost:  # another process stored a report of the same participant first; that one stays
         now = _seats(connection, campaign, lost).rows
-        for place, one in enumerate(reports):
-            if one.participant in now and outcomes[place] in ("accepted", "repeated", "report-conflict"):
-                outcomes[place] = "repeated" if now[one.participant].digest == one.digest else "report-conflict"
+        for index, one in enumerate(reports):
+            if one.participant in now and outcomes[index] in ("accepted", "repeated", "report-conflict"):
+                outcomes[index] = "repeated" if now[one.participant].digest == one.digest else "report-conflict"
     return outcomes
 
 
-def _judge(one: StoredReport, seats: _Seats) -> ReportOutcome:
-    """What becomes of a participant's first report."""
+def _first_outcome(one: StoredReport, seats: _Seats) -> ReportOutcome:
+    """Decide about the first report of a participant."""
     seat = seats.rows.get(one.participant)
     if seat is None:
         return "unknown-participant"
@@ -195,12 +198,12 @@ def _judge(one: StoredReport, seats: _Seats) -> ReportOutcome:
 
 
 def _insert(connection: Connection, campaign: str, new: dict[int, StoredReport]) -> list[StoredReport]:
-    """Insert, and return those whose participant had a report by then."""
+    """Insert reports, and return those whose participant has a stored report already."""
     if not new:
         return []
     rows = [
         {"campaign": campaign, "participant": number, "round": one.round, "symbol": one.symbol, "digest": one.digest}
-        for number, one in sorted(new.items())  # everyone in the same order: nobody waits in a circle
+        for number, one in sorted(new.items())  # a fixed lock order prevents deadlock
     ]
     inserted = set(connection.execute(_statements(connection.dialect.name).insert, {"rows": rows}).scalars())
     return [one for number, one in new.items() if number not in inserted]

@@ -1,4 +1,4 @@
-"""Rounds: claimed while a policy is being made, open while reports come in, closed once, with their counts."""
+"""Store rounds: claimed while a policy is being made, open while reports arrive, closed once with their counts."""
 
 from __future__ import annotations
 
@@ -19,44 +19,45 @@ _rounds = schema.rounds
 
 
 class RoundRow(NamedTuple):
-    """A round as it is kept, without the policy's bytes."""
+    """A round as it is stored, without the bytes of its policy."""
 
     number: int
     state: Literal["opening", "open", "closed"]
     policy_hash: str | None
     size: int | None
-    """Seats; None for as many as come."""
+    """Number of seats; None for no limit."""
     deadline: int | None
-    """When it should be closed at the latest, in seconds since 1970; the caller has the clock."""
+    """When the round should be closed at the latest, in seconds since 1970 (UTC)."""
 
 
 class RoundProgress(NamedTuple):
-    """How far a round has come."""
+    """Seats and reports of a round."""
 
     number: int
     seated: int
     accepted: int
-    """Reports stored, NULL among them."""
+    """Number of reports stored, including NULL."""
     refused: dict[str, int]
-    """Reports of seated participants that were refused, by reason."""
+    """Number of refused reports of seated participants, by reason."""
 
 
 class StoredEstimate(NamedTuple):
-    """What was learnt of where people are."""
+    """The estimate of where people are."""
 
     prior: tuple[float, ...]
-    """π, a share for each cell."""
+    """π: the share of people in each cell."""
     expected_coverage: float
-    """What the last policy is worth under it."""
+    """Expected coverage of the last policy under this estimate."""
 
 
 _COLUMNS = [_rounds.c[name] for name in RoundRow._fields]
 
 
 def claim_round(store: Store, campaign: str, number: int, *, now: int, until: int) -> bool:
-    """Whether the caller is the one to make this round's policy, until a time; a claim that ran out can be taken over.
+    """Claim the right to make the policy of a round until a time; return whether that succeeded.
 
-    Only saves work: whoever calls `open_round` first wins, with or without a claim.
+    A claim that has expired can be taken over. Claims only avoid duplicate work: the first call of `open_round` wins,
+    with or without a claim.
     """
     row = store.insert(_rounds).values(campaign=campaign, number=number, state="opening", claimed_until=until)
     claim = row.on_conflict_do_update(
@@ -72,7 +73,7 @@ def claim_round(store: Store, campaign: str, number: int, *, now: int, until: in
 def open_round(
     store: Store, campaign: str, number: int, policy: Policy, *, size: int | None = None, deadline: int | None = None
 ) -> RoundRow:
-    """Publish a round's policy and accept reports. If somebody else was first, theirs stays and is returned."""
+    """Publish the policy of a round and accept reports; if the round is open already, return it unchanged."""
     fields = {
         "state": "open",
         "claimed_until": None,
@@ -98,9 +99,9 @@ def open_round(
 
 
 def close_round(store: Store, campaign: str, number: int) -> Round:
-    """Accept no more reports and count those that came; closing again gives the same counts."""
+    """Close a round and count its reports; closing it again returns the same counts."""
     with store.writing() as connection:
-        # The lock first: whoever is adding reports finishes, and what they added is counted.
+        # The lock comes first: transactions that add reports finish before it, and their reports are counted.
         found = select(_rounds).where(_at(campaign, number)).with_for_update(key_share=True)
         row = connection.execute(found).first()
         if row is None or row.state == "opening":
@@ -118,21 +119,21 @@ def close_round(store: Store, campaign: str, number: int) -> Round:
 
 
 def rounds_of(store: Store, campaign: str) -> list[RoundRow]:
-    """All rounds of a campaign, in order; the last one may still be opening or open."""
+    """Return all rounds of a campaign, in order; the last one may be opening or open."""
     mine = select(*_COLUMNS).where(_rounds.c.campaign == campaign).order_by(_rounds.c.number)
     with store.reading() as connection:
         return [RoundRow(*row) for row in connection.execute(mine)]
 
 
 def policy_bytes(store: Store, campaign: str, number: int) -> bytes | None:
-    """What `Policy.to_bytes` gave, for a round that was opened."""
+    """Return the bytes of a round's policy, or None if the round was not opened."""
     with store.reading() as connection:
         found: bytes | None = connection.execute(select(_rounds.c.policy).where(_at(campaign, number))).scalar()
         return found
 
 
 def closed_rounds(store: Store, campaign: str) -> list[Round]:
-    """The closed rounds with policies and counts, in order: what a campaign's state is rebuilt from."""
+    """Return the closed rounds with policies and counts, in order; a campaign's state is rebuilt from them."""
     columns = select(_rounds.c.policy, _rounds.c.counts, _rounds.c.nulls)
     mine = columns.where(_rounds.c.campaign == campaign, _rounds.c.state == "closed").order_by(_rounds.c.number)
     with store.reading() as connection:
@@ -140,8 +141,8 @@ def closed_rounds(store: Store, campaign: str) -> list[Round]:
     return [_round(*row) for row in found]
 
 
-def progress(store: Store, campaign: str) -> list[RoundProgress]:
-    """Seats, reports and refusals of every round, counted from the rows."""
+def round_progress(store: Store, campaign: str) -> list[RoundProgress]:
+    """Count the seats, reports and refusals of every round."""
     refusals = schema.refusals
     with store.reading() as connection:
         numbers = connection.execute(
@@ -155,8 +156,8 @@ def progress(store: Store, campaign: str) -> list[RoundProgress]:
     return [one._replace(seated=seated.get(one.number, 0), accepted=accepted.get(one.number, 0)) for one in rows]
 
 
-def reported(store: Store, campaign: str, number: int) -> int:
-    """How many reports a round has, NULL among them."""
+def count_reports(store: Store, campaign: str, number: int) -> int:
+    """Count the reports of a round, including NULL."""
     reports = schema.reports.c
     mine = select(func.count()).where(reports.round == number, reports.campaign == campaign)
     with store.reading() as connection:
@@ -164,7 +165,7 @@ def reported(store: Store, campaign: str, number: int) -> int:
 
 
 def save_estimate(store: Store, campaign: str, number: int, estimate: StoredEstimate) -> None:
-    """Keep what was learnt once a round was closed; derived from its counts, so the first one stays."""
+    """Store the estimate after a closed round; it follows from the counts, so the first one stays."""
     values = {
         "campaign": campaign,
         "round": number,
@@ -176,7 +177,7 @@ def save_estimate(store: Store, campaign: str, number: int, estimate: StoredEsti
 
 
 def estimates_of(store: Store, campaign: str) -> dict[int, StoredEstimate]:
-    """What was learnt after each round."""
+    """Return the estimate after each round."""
     table = schema.estimates.c
     mine = select(table.round, table.prior, table.expected_coverage).where(table.campaign == campaign)
     with store.reading() as connection:
@@ -185,7 +186,7 @@ def estimates_of(store: Store, campaign: str) -> dict[int, StoredEstimate]:
 
 
 def last_estimate(store: Store, campaign: str) -> StoredEstimate | None:
-    """What was learnt so far, or None before the first round was closed."""
+    """Return the latest estimate, or None before the first round was closed."""
     table = schema.estimates.c
     latest = select(table.prior, table.expected_coverage).where(table.campaign == campaign)
     with store.reading() as connection:
@@ -203,14 +204,14 @@ def _per_round(connection: Connection, table: Table, campaign: str) -> dict[int,
 
 
 def _check_next(connection: Connection, campaign: str, number: int) -> None:
-    """Refuse a round out of turn; one that is there already is left to the caller."""
+    """Refuse a round out of turn; a round that exists already is left to the caller."""
     state = lock_campaign(connection, campaign).state
     if state not in ("open", "paused"):
-        raise InputError("state", state, "a round opens while its campaign is open")
+        raise InputError("state", state, "should be open or paused; only then can a round be opened")
     mine = select(func.count()).where(_rounds.c.campaign == campaign, _rounds.c.state == "closed")
     closed = connection.execute(mine).scalar_one()
     if not 0 <= number <= closed:
-        raise InputError("round", number, f"is not the next; {closed} rounds are closed")
+        raise InputError("round", number, f"should be at most {closed}, the number of closed rounds")
 
 
 def _count(connection: Connection, campaign: str, number: int, symbols: int) -> tuple[list[int], int]:

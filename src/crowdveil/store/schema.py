@@ -1,11 +1,13 @@
-"""The tables, as queries use them. `migrations/` makes them; a test compares the two.
+"""Define the tables for queries. `migrations/` creates them; a test compares the two.
 
-A campaign's numbers are dense: participants 0, 1, 2 ... in the order of their seats, rounds 0 .. k - 1. So how many
-seats of a round are taken follows from the highest number, without a counter that could drift from the rows.
+What is stored of a participant: the hash of a secret, the hash of the invite if there was one, the round of the seat
+(`participants`), and one symbol with the digest of the report (`reports`). No time, no address, no name.
 
-Of a table's indexes, only those on a row's number begin with the campaign. PostgreSQL takes a campaign of which it has
-no statistics yet for a row or two, finds any index that begins with it good enough, and would read all its rows for
-every look-up.
+Participants of a campaign are numbered 0, 1, 2 ... in the order of their seats, and rounds 0 .. k - 1. So the number of
+seats taken in a round follows from the highest number, without a counter that could differ from the rows.
+
+Only the indexes on a row's number begin with the campaign. PostgreSQL assumes that a campaign without statistics has a
+row or two, would choose any index that begins with the campaign, and would then read all its rows for every look-up.
 """
 
 from __future__ import annotations
@@ -132,7 +134,7 @@ reports = Table(
     Column("campaign", String(63), nullable=False),
     Column("participant", Integer, nullable=False),
     Column("round", Integer, nullable=False),
-    Column("symbol", Integer),  # NULL here is NULL there: no frequent place, said in the clear
+    Column("symbol", Integer),  # NULL: no frequent place, sent in the clear
     Column("digest", String(64), nullable=False),
     PrimaryKeyConstraint("campaign", "participant", name="reports_once"),
     ForeignKeyConstraint(
@@ -143,7 +145,7 @@ reports = Table(
     CheckConstraint("symbol >= 0 AND symbol < 100000000", name="reports_symbol"),
     CheckConstraint("length(digest) = 64", name="reports_digest"),
     Index("reports_by_round", "round", "campaign", "symbol"),
-    sqlite_with_rowid=False,  # a rowid would keep the order of arrival
+    sqlite_with_rowid=False,  # a rowid would record the order of arrival
 )
 
 refusals = Table(

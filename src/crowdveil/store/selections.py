@@ -1,4 +1,4 @@
-"""The selection of a campaign, made once, and what it means for each participant."""
+"""Store the selection of a campaign, once, and look up the state of each participant."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _campaigns, _chosen = schema.campaigns, schema.selections
 
 
 def save_selection(store: Store, campaign: str, selection: Selection) -> Selection:
-    """Keep a closed campaign's selection, which finishes it. If one was kept before, that one stays and is returned."""
+    """Store the selection of a closed campaign, which finishes it; if one is stored already, return that one."""
     with store.writing() as connection:
         row = lock_campaign(connection, campaign)
         if row.state == "finished":
             return _read(connection, campaign)
         if row.state != "closed":
-            raise InputError("state", row.state, "a selection is made when the campaign is closed")
+            raise InputError("state", row.state, "should be closed before participants are selected")
         rows = [
             {"campaign": campaign, "rank": rank, "participant": who, "chance": chance}
             for rank, (who, chance) in enumerate(
@@ -37,14 +37,14 @@ def save_selection(store: Store, campaign: str, selection: Selection) -> Selecti
 
 
 def selection_of(store: Store, campaign: str) -> Selection | None:
-    """The selection of a finished campaign, or None."""
+    """Return the selection of a finished campaign, or None."""
     with store.reading() as connection:
         state = connection.execute(select(_campaigns.c.state).where(_campaigns.c.id == campaign)).scalar()
         return _read(connection, campaign) if state == "finished" else None
 
 
 def participant_state(store: Store, campaign: str, participant: int) -> ParticipantState | None:
-    """How a participant stands; None for one who is not there."""
+    """Return whether a participant is seated, has reported or was selected; None for an unknown one."""
     people, reports = schema.participants.c, schema.reports.c
     with store.reading() as connection:
         state = connection.execute(

@@ -1,28 +1,36 @@
-"""What devices, operators and the server say to each other: versioned messages, defined once.
+"""Define the versioned messages between devices, operators and the server, once.
 
-JSON over HTTP; every message is a frozen, strict model that refuses unknown fields. `Message.to_bytes` is its canonical
-form (sorted keys, no spaces, ASCII), `Message.from_bytes` reads and checks. A round's policy is no message of its own:
-it travels as `Policy.to_bytes()` under `POLICY_MEDIA_TYPE`, the same bytes for everybody, with `policy_etag(hash)`.
+    message       what all messages share: strict reading, the canonical form, types of fields
+    participant   announcement, seat, report, receipt, status
+    operator      campaign plan and view, preview, invites, estimates
+    area          areas for the console's map
+    audit         the exported selection, and the record from which anyone can repeat it
+    problem       every error, as a problem document
+    schemas       all of them as JSON Schema
+
+Messages are JSON over HTTP. Each is a frozen, strict model that refuses unknown fields. `Message.to_bytes` gives its
+canonical form (sorted keys, no spaces, ASCII); `Message.from_bytes` reads and checks. A round's policy is not a
+message: it is sent as `Policy.to_bytes()` with the media type `POLICY_MEDIA_TYPE` and the ETag `policy_etag(hash)`, the
+same bytes for everyone.
 """
 
 from crowdveil.vocabulary import CampaignState, ParticipantState
-from crowdveil.wire.area import AreaRequest, AreaShape, Estimates, RoundEstimate
+from crowdveil.wire.area import AreaRequest, AreaShape
+from crowdveil.wire.audit import AuditRecord, AuditRound, AuditSelection, SelectionRow
 from crowdveil.wire.message import POLICY_MEDIA_TYPE, PROTOCOL, Message, first_error, policy_etag, secret_digest
 from crowdveil.wire.operator import (
-    AuditRecord,
-    AuditRound,
-    AuditSelection,
     CampaignList,
     CampaignPlan,
     CampaignSummary,
     CampaignView,
+    Estimates,
     Health,
     InviteRequest,
     Invites,
     Preview,
     PreviewPoint,
+    RoundEstimate,
     RoundView,
-    SelectionRow,
     StateChange,
 )
 from crowdveil.wire.participant import STATUS_BYTES, Announcement, ParticipantStatus, Receipt, Report, Seat, SeatRequest

@@ -1,4 +1,4 @@
-"""How an operator makes an area, and what is needed to draw one: the corners of its cells."""
+"""Define how the console requests an area, and what it needs to draw one: the corners of its cells."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Annotated, Self
 
 from pydantic import Field, Strict, model_validator
 
-from crowdveil.wire.message import AreaObject, Many, Message, Protocol, Share, Whole
+from crowdveil.wire.message import AreaObject, Many, Message, Protocol
 
 Degrees = Annotated[float, Field(ge=-360, le=360, allow_inf_nan=False)]
-Spot = Annotated[tuple[Degrees, Degrees], Strict(False)]
+Position = Annotated[tuple[Degrees, Degrees], Strict(False)]
 """Latitude and longitude."""
 Bounds = Annotated[tuple[Degrees, Degrees, Degrees, Degrees], Strict(False)]
 """South, west, north, east."""
@@ -17,17 +17,17 @@ Km = Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)]
 
 
 class AreaRequest(Message):
-    """Asks for squares or hexagons in bounds, or the regions of towers; or for the shape of an area that is there."""
+    """Request squares or hexagons within bounds, the regions of towers, or the shape of an area that exists."""
 
     protocol: Protocol
     bounds: Bounds | None = None
     cell_km: Km | None = None
-    """Side of a square."""
+    """Side of each square."""
     resolution: Annotated[int, Field(ge=0, le=15)] | None = None
-    """Of H3 hexagons."""
-    towers: Many[Spot] | None = None
+    """Resolution of the H3 hexagons."""
+    towers: Many[Position] | None = None
     reach_km: Km = 20.0
-    """How far a tower reaches."""
+    """The range of each tower."""
     area: AreaObject | None = None
 
     @model_validator(mode="after")
@@ -35,32 +35,18 @@ class AreaRequest(Message):
         squares = self.bounds is not None and self.cell_km is not None
         hexagons = self.bounds is not None and self.resolution is not None
         if [squares, hexagons, self.towers is not None, self.area is not None].count(True) != 1:
-            raise ValueError("bounds with cell_km, bounds with resolution, towers, or area should be given, and no two")
+            raise ValueError(
+                "exactly one of these should be given: bounds with cell_km, bounds with resolution, towers, or area"
+            )
         return self
 
 
 class AreaShape(Message):
-    """An area, and how to draw it."""
+    """An area with the outlines of its cells."""
 
     protocol: Protocol
     area: AreaObject
-    centres: Many[Spot]
-    regions: Many[Many[Spot]]
-    """Corners of each cell, anticlockwise; longitudes go beyond ±180 where the area lies across the antimeridian."""
+    centres: Many[Position]
+    regions: Many[Many[Position]]
+    """Corners of each cell, anticlockwise; longitudes exceed ±180 where the area crosses the antimeridian."""
     nearest_neighbour_km: float
-
-
-class RoundEstimate(Message):
-    """What was known once a round was closed."""
-
-    round: Whole
-    prior: Many[Share]
-    """π, the share of people in each cell."""
-    expected_coverage: Share
-
-
-class Estimates(Message):
-    """What was learnt, round by round."""
-
-    protocol: Protocol
-    rounds: Many[RoundEstimate]

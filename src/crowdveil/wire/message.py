@@ -1,7 +1,7 @@
-"""What all messages share: strictness, the canonical form, and the types that several of them use.
+"""Define what all messages share: strict reading, the canonical form, and the types of their fields.
 
-Both sides hash canonical bytes (a receipt's digest), so what is hashed holds text and whole numbers only: programs in
-other languages write reals differently.
+Both sides hash canonical bytes (a receipt's digest). What is hashed holds only text and whole numbers, because programs
+in other languages write real numbers differently.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ POLICY_MEDIA_TYPE = "application/vnd.crowdveil.policy"
 MAX_WHOLE = 2**53 - 1
 """The largest whole number that every language's JSON reads exactly."""
 MAX_OFFER_BYTES = 3000
-"""An offer's JSON text, so that it fits into a status of fixed size."""
+"""Largest size of an offer as JSON text, so that it fits into a status of fixed size."""
 
 
 def _plain_json(value: dict[str, Any]) -> dict[str, Any]:
-    """Text, whole numbers, lists and objects only: what `Area.describe` gives, and what hashes alike everywhere."""
+    """Accept only text, whole numbers, lists and objects: what `Area.describe` gives, and all languages hash alike."""
     waiting: list[Any] = [value]
     while waiting:
         one = waiting.pop()
@@ -33,26 +33,26 @@ def _plain_json(value: dict[str, Any]) -> dict[str, Any]:
         elif isinstance(one, list):
             waiting.extend(one)
         elif isinstance(one, bool) or not isinstance(one, str | int):
-            raise ValueError(f"holds {one!r}; should be text, whole numbers, lists and objects only")
+            raise ValueError(f"contains {one!r}; should contain only text, whole numbers, lists and objects")
     return value
 
 
 def _short_enough(offer: str) -> str:
     size = len(canonical_json(offer))
     if size > MAX_OFFER_BYTES:
-        raise ValueError(f"takes {size:,} bytes as JSON; at most {MAX_OFFER_BYTES:,}")
+        raise ValueError(f"takes {size:,} bytes as JSON; should take at most {MAX_OFFER_BYTES:,}")
     return offer
 
 
 def _known_protocol(number: int) -> int:
     if number != PROTOCOL:
-        raise ValueError(f"this program speaks protocol {PROTOCOL}")
+        raise ValueError(f"should be {PROTOCOL}, the only version this program supports")
     return number
 
 
 Item = TypeVar("Item")
 Many = Annotated[tuple[Item, ...], Strict(False)]
-"""A list in JSON, a tuple here; its items stay strict."""
+"""A list in JSON, a tuple in Python; its items are read strictly."""
 Protocol = Annotated[int, AfterValidator(_known_protocol), Field(json_schema_extra={"const": PROTOCOL})]
 Whole = Annotated[int, Field(ge=0, le=MAX_WHOLE)]
 Positive = Annotated[int, Field(ge=1, le=MAX_WHOLE)]
@@ -72,17 +72,17 @@ Secret = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]+$")
 
 
 class Message(BaseModel):
-    """A frozen value that refuses unknown fields and guesses no types."""
+    """A frozen value that refuses unknown fields and does not convert types."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
     def to_bytes(self) -> bytes:
-        """The canonical form: sorted keys, no spaces, ASCII."""
+        """Return the canonical form: sorted keys, no spaces, ASCII."""
         return canonical_json(self.model_dump(mode="json")).encode("ascii")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
-        """Read a message in any JSON form; what does not fit is an InputError that names the field."""
+        """Read a message from JSON; raise an InputError that names the field if it is not valid."""
         try:
             document = parse_json(data.decode("utf-8"), cls.__name__)
         except (UnicodeDecodeError, FileFormatError) as error:
@@ -96,24 +96,25 @@ class Message(BaseModel):
 
 
 def first_error(errors: Sequence[Mapping[str, Any]]) -> InputError:
-    """The first of pydantic's complaints in our words: field, value, and what would be right."""
+    """Turn the first of pydantic's errors into an InputError: field, value, and what would be right."""
     one = errors[0]
     field = ".".join(str(part) for part in one["loc"]) or "fields"
     if one["type"] == "missing":
         return InputError(field, None, "is missing")
     if one["type"] == "extra_forbidden":
-        return InputError(field, one["input"], "is no field of this message")
+        return InputError(field, one["input"], "is not a field of this message")
     return InputError(field, one["input"], str(one["msg"]).removeprefix("Value error, "))
 
 
 def policy_etag(policy_hash: str) -> str:
-    """The ETag under which a policy's bytes are served: its hash, quoted."""
+    """Return the ETag of a policy's bytes: its hash, quoted."""
     return f'"{policy_hash}"'
 
 
 def secret_digest(secret: str) -> str:
-    """What a server keeps of a secret (a device's or an operator's token): SHA-256 of its UTF-8 text, in hex.
+    """Return the hash under which a server stores a secret (a device's or an operator's token): SHA-256, in hex.
 
-    Secrets carry 256 random bits, so a plain hash cannot be guessed back; no salt, since equal secrets must be found.
+    Secrets have 256 random bits, so a plain hash cannot be reversed by guessing. There is no salt, because the server
+    looks secrets up by their hash.
     """
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,17 +1,17 @@
-"""What a device and the server say to each other.
+"""Define the messages between a device and the server.
 
-    device                                     server
-    GET campaign                    →          CampaignInfo
-    Enrolment (digest of a secret)  →          Seat           the same one again for the same digest
-    GET the round's policy          →          Policy.to_bytes(); the seat names its hash
-    Report (one symbol, or NULL)    →          Receipt        the same one again for the same body
-    GET status                      →          ParticipantStatus
+    device                                       server
+    GET campaign                      →          Announcement
+    GET the round's policy            →          Policy.to_bytes(); the announcement names its hash
+    SeatRequest (digest of a secret)  →          Seat           the same seat again for the same digest
+    Report (one symbol, or NULL)      →          Receipt        the same receipt again for the same body
+    GET status                        →          ParticipantStatus
 
-A device gets its seat in the open round *before* it draws, because a value drawn for one round cannot be sent in
-another, and drawing again would double the loss.
+A device gets its seat in the open round *before* it draws, because a symbol drawn for one round cannot be sent in
+another, and a second draw would double the loss.
 
-**Sizes tell nothing.** An upload is as long for one symbol as for any other and for NULL. A status takes `STATUS_BYTES`
-whether selected or not; it must not be compressed on its way.
+**Sizes reveal nothing.** A report has the same size for every symbol and for NULL. A status takes `STATUS_BYTES`
+whether the participant is selected or not; it must not be compressed in transit.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from crowdveil.wire.message import (
 )
 
 NULL_SYMBOL = "nullnull"
-"""NULL in the clear: as long as any symbol."""
+"""How NULL is sent in the clear: as long as any symbol."""
 SYMBOL_DIGITS = len(NULL_SYMBOL)
 STATUS_BYTES = 4096
-"""Size of every status; a constant of protocol 1."""
+"""Size of every status; fixed in protocol 1."""
 
 
 class Announcement(Message):
-    """What anyone may know of a campaign, and all that a device needs to decide whether to take part."""
+    """What is public about a campaign, and all that a device needs to decide whether to take part."""
 
     protocol: Protocol
     campaign: CampaignId
@@ -63,7 +63,7 @@ class Announcement(Message):
     rule: Rule
     period: Period
     null_epsilon: Epsilon | None = None
-    """ε₀: how much a reply may tell about having a frequent place at all; None takes NULL in the clear."""
+    """ε₀: how much a report may reveal about having a frequent place at all; None asks for NULL in the clear."""
     enrolment: Enrolment
     rounds: Positive
     round: Whole | None
@@ -80,16 +80,16 @@ class Announcement(Message):
 
 
 class SeatRequest(Message):
-    """Asks for a seat. The device chooses a secret and sends its digest; asking again with it gives the same seat."""
+    """Request a seat. The device chooses a secret and sends its digest; the same digest gets the same seat."""
 
     protocol: Protocol
     secret_digest: Digest
     invite: Secret | None = None
-    """The invite's text, where the campaign asks for one; each seats one device."""
+    """The text of the invite, where the campaign requires one; each invite is for one device."""
 
 
 class Seat(Message):
-    """Where a device belongs: it draws from this policy, once, and uploads in this round."""
+    """A device's place in a round: it draws from this policy once, and reports in this round."""
 
     protocol: Protocol
     campaign: CampaignId
@@ -99,7 +99,7 @@ class Seat(Message):
 
 
 class Report(Message):
-    """One report. Its size is the same for every symbol and for NULL."""
+    """What a device sends, once. Its size is the same for every symbol and for NULL."""
 
     protocol: Protocol
     round: Whole
@@ -108,7 +108,7 @@ class Report(Message):
 
     @classmethod
     def of(cls, seat: Seat, symbol: int | None) -> Self:
-        """The upload of a drawn symbol, or of NULL for None."""
+        """Make the report of a drawn symbol, or of NULL for None."""
         if symbol is None:
             text = NULL_SYMBOL
         elif 0 <= symbol < 10**SYMBOL_DIGITS:
@@ -119,17 +119,17 @@ class Report(Message):
 
     @property
     def symbol_number(self) -> int | None:
-        """The symbol; None for NULL."""
+        """Return the symbol; None for NULL."""
         return None if self.symbol == NULL_SYMBOL else int(self.symbol)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the canonical form: what the receipt repeats."""
+        """Return the SHA-256 of the canonical form, which the receipt repeats."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
 
 class Receipt(Message):
-    """Says that an upload is stored for good; its digest lets the device check that it is the one it sent."""
+    """Confirm that a report is stored permanently; by the digest, the device checks that it is its own report."""
 
     protocol: Protocol
     campaign: CampaignId
@@ -138,15 +138,15 @@ class Receipt(Message):
     digest: Digest
 
     @classmethod
-    def of(cls, campaign: str, participant: int, upload: Report) -> Self:
-        """The receipt of an upload, by the server that stored it or by the device that checks."""
+    def of(cls, campaign: str, participant: int, report: Report) -> Self:
+        """Make the receipt of a report; the server does so to send it, the device to compare."""
         return cls(
-            protocol=PROTOCOL, campaign=campaign, participant=participant, round=upload.round, digest=upload.digest
+            protocol=PROTOCOL, campaign=campaign, participant=participant, round=report.round, digest=report.digest
         )
 
 
 class ParticipantStatus(Message):
-    """How a participant stands. Always `STATUS_BYTES` long, so that who watches the line does not see who is chosen."""
+    """Say whether a participant was selected. Always `STATUS_BYTES` long, so that the size does not reveal who was."""
 
     protocol: Protocol
     campaign: CampaignId
@@ -158,7 +158,7 @@ class ParticipantStatus(Message):
 
     @classmethod
     def of(cls, campaign: str, participant: int, state: ParticipantState, offer: str) -> Self:
-        """A status of the right size; `offer` is the campaign's and goes to the selected alone."""
+        """Make a status of the right size; `offer` is the campaign's and is sent only to those who are selected."""
         shown = offer if state == "selected" else None
         bare = cls.model_construct(
             protocol=PROTOCOL, campaign=campaign, participant=participant, state=state, offer=shown, padding=""
@@ -168,7 +168,7 @@ class ParticipantStatus(Message):
     @model_validator(mode="after")
     def _the_offer_is_for_the_selected(self) -> Self:
         if (self.offer is not None) != (self.state == "selected"):
-            raise ValueError("an offer should be there for the selected, and for nobody else")
+            raise ValueError("an offer should be present for selected participants only")
         if len(self.to_bytes()) != STATUS_BYTES:
-            raise ValueError(f"takes {len(self.to_bytes())} bytes; every status should take {STATUS_BYTES}")
+            raise ValueError(f"takes {len(self.to_bytes())} bytes; should take {STATUS_BYTES}")
         return self

@@ -1,4 +1,4 @@
-"""Everything that can go wrong over HTTP, in one table, as RFC 9457 problem documents."""
+"""Define every error that the server answers with over HTTP, in one table, as RFC 9457 problem documents."""
 
 from __future__ import annotations
 
@@ -38,36 +38,36 @@ ProblemKind = Literal[
 
 
 class ProblemType(NamedTuple):
-    """A problem's status and title."""
+    """The HTTP status and the title of a kind of problem."""
 
     status: int
     title: str
 
 
 PROBLEMS: dict[ProblemKind, ProblemType] = {
-    "malformed": ProblemType(400, "The request is not JSON of this protocol"),
-    "unauthorized": ProblemType(401, "A valid token is needed"),
+    "malformed": ProblemType(400, "The request is not valid JSON"),
+    "unauthorized": ProblemType(401, "A valid token is required"),
     "forbidden": ProblemType(403, "This token is for another role"),
-    "bad-invite": ProblemType(403, "The invite is unknown, or was used by another device"),
-    "not-found": ProblemType(404, "There is no such thing"),
-    "unknown-participant": ProblemType(404, "There is no such participant; take_seat first"),
-    "method-not-allowed": ProblemType(405, "This address does not answer that method"),
-    "wrong-state": ProblemType(409, "The campaign is not in a state that allows this"),
+    "bad-invite": ProblemType(403, "The invite is unknown or was used by another device"),
+    "not-found": ProblemType(404, "Not found"),
+    "unknown-participant": ProblemType(404, "The participant is unknown; request a seat first"),
+    "method-not-allowed": ProblemType(405, "This address does not support that method"),
+    "wrong-state": ProblemType(409, "The campaign's state does not allow this"),
     "no-seat": ProblemType(409, "No seat is free at the moment; ask again when the next round opens"),
-    "report-conflict": ProblemType(409, "Another report of this participant was stored before; it stays"),
+    "report-conflict": ProblemType(409, "A different report of this participant is already stored and stays"),
     "round-closed": ProblemType(409, "The round is closed; the report was not counted"),
     "wrong-round": ProblemType(409, "The participant's seat is in another round"),
-    "wrong-policy": ProblemType(409, "The report was drawn from another policy than the round's"),
+    "wrong-policy": ProblemType(409, "The report was drawn from a policy other than the round's"),
     "too-large": ProblemType(413, "The request is too large"),
-    "unsupported-media-type": ProblemType(415, "The request is not of a media type that is read here"),
-    "invalid": ProblemType(422, "A field does not fit"),
-    "wrong-symbol": ProblemType(422, "The round's policy has no such symbol"),
-    "too-many-requests": ProblemType(429, "Too many requests; wait and send the same again"),
+    "unsupported-media-type": ProblemType(415, "The media type of the request is not supported"),
+    "invalid": ProblemType(422, "A field is not valid"),
+    "wrong-symbol": ProblemType(422, "The round's policy does not have this symbol"),
+    "too-many-requests": ProblemType(429, "Too many requests; wait, then send the same request again"),
     "internal": ProblemType(500, "The server failed"),
-    "unavailable": ProblemType(503, "The server cannot store at the moment; send the same again"),
-    "paused": ProblemType(503, "The campaign is paused; send the same again later"),
+    "unavailable": ProblemType(503, "The server cannot store anything at the moment; send the same request again"),
+    "paused": ProblemType(503, "The campaign is paused; send the same request again later"),
 }
-"""The one table; `Problem` refuses a document that contradicts it."""
+"""The status and title of every kind of problem; `Problem` refuses a document that contradicts them."""
 
 
 class Problem(Message):
@@ -84,13 +84,13 @@ class Problem(Message):
 
     @classmethod
     def of(cls, kind: ProblemKind, detail: str | None = None) -> Self:
-        """A problem of the table; its title does where there is nothing more to say."""
+        """Make a problem of this kind; without a detail, the title is repeated."""
         status, title = PROBLEMS[kind]
         return cls(type=PREFIX + kind, title=title, status=status, detail=detail or title)
 
     @classmethod
     def of_input(cls, error: InputError, kind: ProblemKind = "invalid") -> Self:
-        """A problem that names the field, the value and what would be right."""
+        """Make a problem that names the field, the value and what would be right."""
         status, title = PROBLEMS[kind]
         return cls(
             type=PREFIX + kind,
@@ -104,11 +104,11 @@ class Problem(Message):
 
     @property
     def kind(self) -> ProblemKind:
-        """The entry of the table that this is."""
+        """Return the key of `PROBLEMS` that this problem has."""
         return cast(ProblemKind, self.type.removeprefix(PREFIX))
 
     @model_validator(mode="after")
-    def _as_in_the_table(self) -> Self:
+    def _matches_the_table(self) -> Self:
         known = PROBLEMS.get(self.kind) if self.type.startswith(PREFIX) else None
         if known is None:
             raise ValueError(f"type should be {PREFIX} and one of {', '.join(get_args(ProblemKind))}")

@@ -1,4 +1,4 @@
-"""The messages as JSON Schema, for the server's OpenAPI document and for programs in other languages."""
+"""Give the messages as JSON Schema, for the server's OpenAPI document and for programs in other languages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crowdveil.wire.message import Message
 
 
 def json_schemas() -> dict[str, Any]:
-    """The schema of every message, by name; they refer to each other as an OpenAPI document does."""
+    """Return the schema of every message, by name, with references as in an OpenAPI document."""
     messages = [(one, "validation") for one in Message.__subclasses__()]
     _, known = models_json_schema(messages, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     found: dict[str, Any] = known["$defs"]
