@@ -16,6 +16,9 @@
     └── EngineError           DuckDB or Spark gave up; finished parts are kept
 
 Each is a ValueError, so that callers who know nothing of this tree catch it too.
+
+`server.refusals.RequestRefused` is not part of the tree: it is an HTTP answer that never leaves the server as an
+exception, and a client raises `ServerRefused` for it.
 """
 
 from __future__ import annotations

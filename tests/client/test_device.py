@@ -223,10 +223,10 @@ def test_a_device_makes_its_profile_from_its_own_visits(path: Path, server: Fake
     visits = Visits(("me",), [0] * 10, weeks, [0] * 10, [latitude] * 10, [longitude] * 10)  # type: ignore[arg-type]
     today = date(2024, 3, 12)
     device = new_device(path, server, today=lambda: today)
-    assert device.place(device.look("noise"), visits) == 8
-    assert device.place(device.look("noise"), visits.where(np.zeros(10, dtype=bool))) == NULL
+    assert device.place(device.check_campaign("noise"), visits) == 8
+    assert device.place(device.check_campaign("noise"), visits.where(np.zeros(10, dtype=bool))) == NULL
     long_ago = new_device(path, server, today=lambda: date(2025, 3, 12))
-    assert long_ago.place(long_ago.look("noise"), visits) == NULL
+    assert long_ago.place(long_ago.check_campaign("noise"), visits) == NULL
     crowd = Visits(("me", "you"), [0, 1], weeks[:2], [0, 0], [0.0, 0.0], [0.0, 0.0])  # type: ignore[arg-type]
     with pytest.raises(cv.InputError, match="only those of the device"):
         device.join("noise", crowd)
@@ -359,9 +359,9 @@ def test_without_a_place_a_protected_campaign_uses_the_same_randomness_and_reque
 
 def test_the_device_explains_what_a_report_reveals_about_having_a_place_at_all(tmp_path: Path) -> None:
     protected = new_device(tmp_path / "protected", FakeServer(small_policy(null_epsilon=log(4))))
-    offer = protected.look("noise")
+    checked = protected.check_campaign("noise")
     for cell in (8, NULL):
-        told = protected.explain(offer, cell)
+        told = protected.explain(checked, cell)
         assert "regularly visit somewhere in this area, or that you do not, can be at most 31 % sure" in told.text
         assert "ε₀ = 1.38629 for having a frequent place in this area at all" in told.figures
         assert "at most 30.8%" in told.figures  # 0.1 · 4 / (0.9 + 0.1 · 4)
@@ -371,7 +371,7 @@ def test_the_device_explains_what_a_report_reveals_about_having_a_place_at_all(t
         "You do not regularly visit anywhere in this area. Your phone will answer at random all the same." in told.text
     )
     clear = new_device(tmp_path / "clear", FakeServer(small_policy()))
-    offer = clear.look("noise")
+    checked = clear.check_campaign("noise")
     for cell in (8, NULL):
-        assert "will learn whether you regularly visit anywhere in this area" in clear.explain(offer, cell).text
-        assert "NULL is sent in the clear" in clear.explain(offer, cell).figures
+        assert "will learn whether you regularly visit anywhere in this area" in clear.explain(checked, cell).text
+        assert "NULL is sent in the clear" in clear.explain(checked, cell).figures

@@ -215,7 +215,7 @@ def test_a_preview_gives_the_expected_coverage_and_stores_nothing(server: Server
 def test_a_preview_that_takes_too_long_says_so_and_what_would_be_faster(
     server: ServerHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("crowdveil.server.previews.PATIENCE_S", 0)
+    monkeypatch.setattr("crowdveil.server.previews.TIMEOUT_S", 0)
     answer = server.operate("POST", "/preview", plan().to_bytes())
     assert kind_of(answer) == "invalid"
     assert answer.json()["detail"].startswith("targets = 1: should be fewer, or the cells larger; the preview took")

@@ -137,8 +137,8 @@ def test_an_area_that_is_not_valid_is_refused(server: ServerHarness) -> None:
         ({"bounds": (40.65, -74.03, 40.6, -73.98), "cell_km": 1.0}, "south"),
         ({"bounds": (40.65, -74.03, 40.8, -73.88), "cell_km": 0.1}, f"{MAX_DRAWN:,}"),
         ({"towers": ()}, "towers"),
-        ({"towers": ((40.65, -74.03),)}, "two or more"),
-        ({"bounds": (40.65, -74.03, 40.7, -73.98), "cell_km": 1000.0}, "two or more"),
+        ({"towers": ((40.65, -74.03),)}, "at least 2 cells"),
+        ({"bounds": (40.65, -74.03, 40.7, -73.98), "cell_km": 1000.0}, "at least 2 cells"),
         ({"bounds": (-17.0, 179.9, -16.9, 190.0), "cell_km": 1.0}, "180"),
         ({"area": {"kind": "points", "centres_m": [[0, 0], [0, 1000]]}}, "latitude"),
     ):

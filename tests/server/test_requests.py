@@ -281,7 +281,7 @@ def test_a_bucket_refills_and_addresses_of_one_network_share_it() -> None:
     assert not is_loopback("somewhere")
 
 
-@pytest.mark.parametrize("name", ["body_bytes", "waiting", "announcement_age_s"])
+@pytest.mark.parametrize("name", ["body_bytes", "max_queue_length", "announcement_age_s"])
 def test_a_setting_that_is_not_valid_is_named(name: str) -> None:
     with pytest.raises(InputError, match=name):
         ServerSettings(**{name: -1})

@@ -13,7 +13,7 @@ fleet               many devices on one machine, for demonstrations and load tes
 round_waiter        lets them wait for the next round together
 """
 
-from crowdveil.client.device import Device, DeviceSettings, Offer
+from crowdveil.client.device import CheckedCampaign, Device, DeviceSettings
 from crowdveil.client.events import LedgerEntry
 from crowdveil.client.history import LocationHistory
 from crowdveil.client.ledger import Ledger
@@ -24,6 +24,7 @@ from crowdveil.client.transport import HttpReply, HttpRequest, HttpTransport, Tr
 from crowdveil.errors import NoOpenRound, ServerRefused
 
 __all__ = [
+    "CheckedCampaign",
     "Device",
     "DeviceSettings",
     "HttpReply",
@@ -33,7 +34,6 @@ __all__ = [
     "LedgerEntry",
     "LocationHistory",
     "NoOpenRound",
-    "Offer",
     "Operator",
     "PrivacyLimits",
     "RetryPolicy",

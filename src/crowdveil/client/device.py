@@ -69,7 +69,7 @@ class DeviceSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class Offer:
+class CheckedCampaign:
     """A campaign that passed every check; nothing was sent about this device yet."""
 
     announcement: Announcement
@@ -112,7 +112,7 @@ class Device:
         self._read_policy = read_policy
         self._check = check
 
-    def look(self, campaign: str) -> Offer:
+    def check_campaign(self, campaign: str) -> CheckedCampaign:
         """Fetch the announcement and the policy, and check both; the server learns only that someone asked."""
         announcement = self._client.campaign(campaign)
         if announcement.campaign != campaign:
@@ -126,41 +126,41 @@ class Device:
             raise NoOpenRound(f"The campaign is {announcement.state} and has no open round. Try again later.")
         policy = self._client.policy(campaign, announcement.round, self._read_policy)
         certificate = self._check(policy, announcement, area)
-        return Offer(announcement, area, policy, certificate, announcement.round)
+        return CheckedCampaign(announcement, area, policy, certificate, announcement.round)
 
-    def place(self, offer: Offer, history: LocationHistory) -> int:
+    def place(self, checked: CheckedCampaign, history: LocationHistory) -> int:
         """Return the cell to draw from, or NULL; it stays on the device."""
-        days = DAYS[offer.announcement.period]
+        days = DAYS[checked.announcement.period]
         start = self._today() - timedelta(days=days * self.settings.periods)
         return place_to_report(
             history,
-            offer.area,
-            offer.policy.targets,
+            checked.area,
+            checked.policy.targets,
             periods=Periods(start, self.settings.periods, days),
             half_life_periods=self.settings.half_life_periods,
-            delta=offer.announcement.delta,
-            rule=offer.announcement.rule,
+            delta=checked.announcement.delta,
+            rule=checked.announcement.rule,
             random_below=self._random_below,
         )
 
-    def explain(self, offer: Offer, cell: int) -> Explanation:
+    def explain(self, checked: CheckedCampaign, cell: int) -> Explanation:
         """Explain what would leave the device, what others can learn from it at most, and what it costs."""
-        announcement = offer.announcement
+        announcement = checked.announcement
         epsilon, spent = announcement.epsilon_per_km, self.ledger.spent_epsilon_per_km()
         text = [
-            f"Campaign {announcement.name!r}, round {offer.round + 1} of {announcement.rounds}, asks for one answer.",
-            describe_report(offer.policy, cell),
+            f"Campaign {announcement.name!r}, round {checked.round + 1} of {announcement.rounds}, asks for one answer.",
+            describe_report(checked.policy, cell),
             describe_null(announcement.null_epsilon),
             *([] if cell == NULL else [describe_loss(epsilon, spent)]),
             "The organiser can see that you take part, when, and from which network address.",
             describe_cost(epsilon, spent, self.settings.limits.lifetime_epsilon_per_km),
         ]
         figures = [
-            report_figures(offer.policy, cell),
+            report_figures(checked.policy, cell),
             null_figures(announcement.null_epsilon),
             loss_figures(epsilon, spent),
-            f"Checked on this device: {offer.certificate.explain()}",
-            f"Policy, the same for everyone: {offer.policy.hash}.",
+            f"Checked on this device: {checked.certificate.explain()}",
+            f"Policy, the same for everyone: {checked.policy.hash}.",
         ]
         return Explanation("\n".join(text), "\n".join(figures))
 
@@ -201,19 +201,19 @@ class Device:
         self, campaign: str, history: LocationHistory, invite: str | None, agree: Callable[[Explanation], bool] | None
     ) -> LedgerEntry:
         for _ in range(SEAT_ATTEMPTS):
-            offer = self.look(campaign)
+            checked = self.check_campaign(campaign)
             since = self._monotonic()
-            cell = self.place(offer, history)
-            if agree is not None and not agree(self.explain(offer, cell)):
+            cell = self.place(checked, history)
+            if agree is not None and not agree(self.explain(checked, cell)):
                 raise OwnerDeclined(f"You declined to answer campaign {campaign}. This phone sent nothing.")
             self._wait_for_interval(since)
             seat = self._seat(campaign, invite)
-            if (seat.round, seat.policy_hash) == (offer.round, offer.policy.hash):
-                return self._draw(offer, cell)
+            if (seat.round, seat.policy_hash) == (checked.round, checked.policy.hash):
+                return self._draw(checked, cell)
         raise CampaignRefused(
             "The server gave this phone other conditions than it announced to everyone. This phone did not answer.",
-            f"The seat is in round {seat.round + 1} under policy {seat.policy_hash[:12]}, but round {offer.round + 1} "
-            f"under {offer.policy.hash[:12]} is announced.",
+            f"The seat is in round {seat.round + 1} under policy {seat.policy_hash[:12]}, "
+            f"but round {checked.round + 1} under {checked.policy.hash[:12]} is announced.",
         )
 
     def _wait_for_interval(self, since: float) -> None:
@@ -234,18 +234,18 @@ class Device:
             entry = self.ledger.seat(campaign, body)
         return _seat_of(entry)
 
-    def _draw(self, offer: Offer, cell: int) -> LedgerEntry:
-        protected = offer.policy.null_weights is not None
+    def _draw(self, checked: CheckedCampaign, cell: int) -> LedgerEntry:
+        protected = checked.policy.null_weights is not None
 
         def once() -> int:
             # Where NULL is sent in the clear, a device without a place draws as well and ignores the result, so that
             # it takes as long as any other.
             place = cell if protected else max(cell, 0)
-            symbol = draw(offer.policy, place, offer.certificate, self._random_bits)
+            symbol = draw(checked.policy, place, checked.certificate, self._random_bits)
             return NULL if cell == NULL and not protected else symbol
 
         limit = self.settings.limits.lifetime_epsilon_per_km
-        return self.ledger.draw_once(offer.announcement.campaign, offer.announcement.epsilon_per_km, limit, once)
+        return self.ledger.draw_once(checked.announcement.campaign, checked.announcement.epsilon_per_km, limit, once)
 
     def _send(self, entry: LedgerEntry) -> LedgerEntry:
         if entry.state == "acknowledged":

@@ -1,4 +1,4 @@
-"""Serve health and metrics to whoever runs the machine."""
+"""Serve health and metrics for monitoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a server: the application on a socket and the scheduler beside it, until it is told to stop."""
+"""Run a server: the application on a socket and the scheduler beside it, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from crowdveil.store import open_store
 WAKE_S = 0.1
 """Shortest time between two messages that wake the scheduler."""
 DRAIN_S = 20
-"""How long running requests may take once the server is told to stop."""
+"""How long running requests may take once a signal has stopped the server."""
 BACKLOG = 2048
 
 

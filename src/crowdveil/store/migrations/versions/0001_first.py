@@ -1,6 +1,6 @@
-"""The first schema: tables, and the triggers that keep their promises.
+"""Create the tables, and the triggers for what a constraint cannot express.
 
-A migration is never edited once it is released, so it names every column itself instead of asking `schema`.
+A released migration is never edited, so it names every column itself instead of importing `schema`.
 """
 
 import sqlalchemy as sa
@@ -11,7 +11,7 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Make everything."""
+    """Create everything."""
     _tables()
     if op.get_bind().dialect.name == "sqlite":
         _sqlite_triggers()
@@ -148,10 +148,10 @@ def _tables() -> None:
     )
 
 
-# --- what a CHECK cannot say ----------------------------------------------------------------------------------
+# --- what a CHECK cannot express ------------------------------------------------------------------------------
 
 NEEDS_OPEN_ROUND = "a report needs an open round whose policy has its symbol"
-NEVER_CHANGED = "is never changed or taken back"
+NEVER_CHANGED = "is never changed or deleted"
 COUNTS_FIT = "the counts of a closed round add up to its reports"
 NEEDS_CLOSED = "a selection is made once, when the campaign is closed"
 
@@ -184,7 +184,7 @@ def _sqlite_triggers() -> None:
 
 
 def _postgresql_triggers() -> None:
-    # FOR SHARE: whoever closes the round waits until this report is in, or this report waits and finds it closed.
+    # FOR SHARE: closing the round waits for this report, or this report waits and finds the round closed.
     op.execute(f"""
         CREATE FUNCTION crowdveil_reports_open_round() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN

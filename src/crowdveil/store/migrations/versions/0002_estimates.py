@@ -1,4 +1,4 @@
-"""What was learnt after each closed round, kept so that looking at a campaign costs no estimation."""
+"""Store the estimate after each closed round, so that showing a campaign needs no new estimate."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Make the table."""
+    """Create the table."""
     op.create_table(
         "estimates",
         sa.Column("campaign", sa.String(63), nullable=False),
