@@ -118,7 +118,7 @@ def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, se
         ]
 
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_text("ε = 1 of 4.159 per km is used").wait_for()
+        page.get_by_text("ε = 1 of 4.15888 per km is permanently used").wait_for()
         screen.shoot("device")
         with Crowd(server.url, "coffee") as crowd:
             crowd.join(3)
@@ -177,7 +177,7 @@ def test_whoever_has_no_frequent_place_is_told_what_null_tells(look: Look, serve
         page.goto("/join/null")
         add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send that I have no regular place here")
         page.get_by_text("You have no regular place in this area", exact=True).wait_for()
-        page.get_by_text("the organiser will learn it for certain").wait_for()
+        page.get_by_text("and your phone will say so").wait_for()
         screen.shoot("null-in-the-clear")
         press(page, "Send that I have no regular place here")
         page.get_by_role("heading", name=DELIVERED).wait_for()
@@ -191,8 +191,8 @@ def test_a_protected_null_is_drawn_by_dice_like_anyones(look: Look, server: Serv
         sent = record(page)
         page.goto("/join/protected")
         add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE))
-        page.get_by_text("This campaign protects that").wait_for()
-        page.get_by_text("Whether you regularly visit anywhere").wait_for()
+        page.get_by_text("Your phone will answer at random all the same").wait_for()
+        page.get_by_text("you regularly visit somewhere in this area, or that you do not").wait_for()
         screen.shoot("null-protected")
         press(page)
         page.get_by_role("heading", name=DELIVERED).wait_for()
@@ -252,7 +252,7 @@ def test_a_policy_that_fails_the_check_is_refused_and_nothing_is_sent(look: Look
         page.route("**/rounds/0/policy", lambda route: route.fulfill(body=unfair.to_bytes()))
         page.reload()
         page.get_by_role("heading", name="fails the privacy check").wait_for()
-        page.get_by_text("who is shown another policy can be singled out").wait_for()
+        page.get_by_text("by which you could be singled out").wait_for()
         # The announced one, but it is not private.
         page.route("**/v1/campaigns/bad", lambda route: route.fulfill(json={**announced, "policy_hash": unfair.hash}))
         page.get_by_role("button", name="Try again").click()
@@ -261,7 +261,7 @@ def test_a_policy_that_fails_the_check_is_refused_and_nothing_is_sent(look: Look
         # Bytes that are damaged.
         page.route("**/rounds/0/policy", lambda route: route.fulfill(body=good.to_bytes()[:-40]))
         page.get_by_role("button", name="Try again").click()
-        page.get_by_text("the answer makes no sense").wait_for()
+        page.get_by_text("the server's answer is not valid").wait_for()
         assert {one.method for one in sent} == {"GET"}
         assert not page.get_by_role("button", name=BUTTON).count()
 
@@ -289,7 +289,7 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         page.reload()
         page.get_by_role("heading", name="Your answer is saved, but not yet delivered").wait_for()
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_text("per km is used").wait_for()
+        page.get_by_text("per km is permanently used").wait_for()
         page.get_by_role("link", name="Take part").click()
         # A reload in the middle of sending.
         page.route("**/report", lambda _: None)  # before the network is back: the page sends as soon as it is
@@ -783,7 +783,7 @@ def test_visits_that_changed_unseen_are_shown_before_anything_is_drawn(
         add_visits(other, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send that I have no regular place here")
         press(page)
         page.get_by_text("Your visits changed while you were reading").wait_for()
-        page.get_by_text("the organiser will learn it for certain").wait_for()
+        page.get_by_text("and your phone will say so").wait_for()
         screen.shoot("visits-changed")
         assert {one.method for one in sent} == {"GET"}
         page.get_by_role("button", name="Send that I have no regular place here").click()

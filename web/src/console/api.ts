@@ -1,10 +1,10 @@
 // Requests of a signed-in operator, and what can become of them.
 
 import { ServerUnreachable } from "../core/errors";
+import type { AreaRequest, AreaShape } from "../core/wire/area";
 import { PROTOCOL } from "../core/wire/message";
-import type { CampaignPlan, CampaignSummary, CampaignView, Preview } from "../core/wire/operator";
+import type { CampaignPlan, CampaignSummary, CampaignView, Preview, RoundEstimate } from "../core/wire/operator";
 import type { ProblemDocument } from "../core/wire/problem";
-import type { AreaRequest, AreaShape, RoundEstimate } from "../core/wire/shape";
 
 /** The server refused, and said why. */
 export class RequestRefused extends Error {

@@ -5,20 +5,25 @@
 //   ├── FileFormatError        a file or message that is cut short, altered or not one of ours
 //   │   ├── EmptyFile          nothing in it to be read
 //   │   └── LedgerAltered      the ledger on this device is not what this device wrote
-//   ├── NotPrivateError        a policy that no certificate vouches for
-//   ├── CampaignRefused        a campaign that this device, or the server it asked, will not go on with, and why
-//   │   ├── LimitExceeded      it does not keep to the owner's limits for one campaign
-//   │   ├── LifetimeExceeded   it would take the sum over all campaigns past the owner's limit
-//   │   ├── OwnerDeclined      the owner said no
-//   │   ├── NoOpenRound        no round is open at the moment; the same may be asked again
-//   │   ├── ServerRefused      the server refused for good, in the words of its problem document
-//   │   └── UnexpectedAnswer   whatever answered, it was not this campaign's server: a portal of a hotel says 200, too
-//   └── ServerUnreachable      the server could not be reached; trying again later is safe
-
-import type { Problem } from "./wire/problem";
+//   ├── NotPrivateError        a draw from a policy without a valid certificate
+//   ├── CampaignRefused        a device does not take part in a campaign, and why
+//   │   ├── OutsideLimits      the campaign asks for more than the owner's limits allow
+//   │   │   └── LimitReached   the owner's limit for all campaigns together does not allow another one like this
+//   │   ├── OwnerDeclined      the device's owner was asked and said no
+//   │   ├── NoOpenRound        no round is open at the moment; asking again later may succeed
+//   │   ├── ServerRefused      the server refused for good, with the kind and detail of its problem document
+//   │   └── UnexpectedAnswer   the answer is not of this campaign, for example the login page of a hotel's network
+//   └── ServerUnreachable      no readable answer came; trying again later is safe
 
 export class CrowdveilError extends Error {
   override name = "CrowdveilError";
+  /** The exact numbers behind a message that is written for participants; empty for all other errors. */
+  readonly figures: string;
+
+  constructor(message: string, figures = "") {
+    super(message);
+    this.figures = figures;
+  }
 }
 
 const MAX_SHOWN = 120;
@@ -58,12 +63,12 @@ export class CampaignRefused extends CrowdveilError {
   override name = "CampaignRefused";
 }
 
-export class LimitExceeded extends CampaignRefused {
-  override name = "LimitExceeded";
+export class OutsideLimits extends CampaignRefused {
+  override name = "OutsideLimits";
 }
 
-export class LifetimeExceeded extends CampaignRefused {
-  override name = "LifetimeExceeded";
+export class LimitReached extends OutsideLimits {
+  override name = "LimitReached";
 }
 
 export class OwnerDeclined extends CampaignRefused {
@@ -77,8 +82,11 @@ export class NoOpenRound extends CampaignRefused {
 export class ServerRefused extends CampaignRefused {
   override name = "ServerRefused";
 
-  constructor(readonly problem: Problem) {
-    super(`the server refused (${problem.kind}): ${problem.detail}`);
+  constructor(
+    readonly kind: string,
+    readonly detail: string,
+  ) {
+    super(`the server refused (${kind}): ${detail}`);
   }
 }
 
@@ -90,6 +98,13 @@ export class ServerUnreachable extends CrowdveilError {
   override name = "ServerUnreachable";
 }
 
+/** A text in quotation marks, chosen as Python chooses them. */
+export function quoted(text: string): string {
+  const escaped = text.replaceAll("\\", "\\\\");
+  if (text.includes("'") && !text.includes('"')) return `"${escaped}"`;
+  return `'${escaped.replaceAll("'", "\\'")}'`;
+}
+
 /** A value as an error shows it: short, and with numbers of any size. */
 export function show(value: unknown): string {
   const text = plain(value);
@@ -97,7 +112,7 @@ export function show(value: unknown): string {
 }
 
 function plain(value: unknown): string {
-  if (typeof value === "string") return `'${value}'`;
+  if (typeof value === "string") return quoted(value);
   if (typeof value === "bigint" || typeof value === "number" || typeof value === "boolean") return String(value);
   if (value === null || value === undefined) return "nothing";
   if (Array.isArray(value)) return `[${value.slice(0, MAX_SHOWN).map(plain).join(", ")}]`;

@@ -59,6 +59,11 @@ export function percentUp(share: number, decimals: number): string {
   return `${pointed(hundredths, decimals)}%`;
 }
 
+/** A whole number with a comma between thousands: 12,345. */
+export function grouped(whole: number): string {
+  return withCommas(whole.toString());
+}
+
 /** Text of so many digits that is never below the number. */
 export function roundedUp(value: number, digits = MIN_DIGITS): string {
   return plain(trimmed(roundedUpDecimal(value, digits)));
@@ -90,8 +95,11 @@ function factor(epsilonPerKm: number): string {
   const whole = Math.trunc(value).toString().length;
   const { digits, exponent } = trimmed(roundedUpDecimal(value, Math.max(4, whole)));
   const [units = "", rest] = laidOut(digits.toString(), exponent).split(".");
-  const grouped = units.replace(/\B(?=(?:[0-9]{3})+$)/g, ",");
-  return rest === undefined ? grouped : `${grouped}.${rest}`;
+  return rest === undefined ? withCommas(units) : `${withCommas(units)}.${rest}`;
+}
+
+function withCommas(digits: string): string {
+  return digits.replace(/\B(?=(?:[0-9]{3})+$)/g, ",");
 }
 
 function roundedUpDecimal(value: number, digits: number): Decimal {

@@ -13,5 +13,5 @@ export class FailureError extends Error {
 
 export function failureFrom(error: unknown): Failure {
   if (error instanceof FailureError) return error.failure;
-  return { kind: "failed", message: error instanceof Error ? error.message : String(error), info: null };
+  return { kind: "failed", message: error instanceof Error ? error.message : String(error), figures: "", info: null };
 }

@@ -26,10 +26,12 @@ export type FailureKind =
   | "same-file"
   | "failed";
 
-/** Why something did not go on: the kind decides what the page shows, the message is the program's own. */
+/** Why something did not go on: the kind decides what the page shows beside the message. */
 export interface Failure {
   readonly kind: FailureKind;
   readonly message: string;
+  /** The exact numbers behind the message; empty where there are none. */
+  readonly figures: string;
   /** What the campaign announced, where that much is known. */
   readonly info: AnnouncementView | null;
 }
@@ -97,7 +99,6 @@ export interface CheckedCampaign {
   readonly info: AnnouncementView;
   readonly cells: number;
   readonly policyHash: string;
-  readonly smallestPerKm: number;
   /** What the checker found, in words. */
   readonly explanation: string;
   /** When it was fetched, in milliseconds since 1970, if there is no network now. */
@@ -114,8 +115,9 @@ export interface PlaceView {
   readonly target: boolean;
 }
 
-export interface SymbolOdds {
-  readonly name: string;
+export interface AnswerChance {
+  /** As a participant would say it. */
+  readonly answer: string;
   readonly share: number;
   readonly selecting: boolean;
 }
@@ -140,13 +142,15 @@ export interface ShownChoice {
   readonly chosen: number | null;
 }
 
-/** What would be sent: drawn from these odds. */
+/** What would be sent: in words, in exact numbers, and as a list of answers to draw from. */
 export interface ReplyPreview {
+  readonly text: string;
+  readonly figures: string;
   /** There is no frequent place. */
   readonly none: boolean;
   /** ... and that is said in the clear, not drawn. */
   readonly clear: boolean;
-  readonly odds: readonly SymbolOdds[];
+  readonly chances: readonly AnswerChance[];
   readonly others: readonly OtherSymbols[];
 }
 

@@ -23,7 +23,7 @@ export function connectWorker(worker: Worker, onEvent: (event: WorkerEvent) => v
   });
   worker.addEventListener("error", (event) => {
     const message = event.message || "the page's worker did not start; reload the page";
-    for (const one of waiting.values()) one.reject(new FailureError({ kind: "failed", message, info: null }));
+    for (const one of waiting.values()) one.reject(new FailureError({ kind: "failed", message, figures: "", info: null }));
     waiting.clear();
   });
   const call =

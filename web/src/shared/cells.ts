@@ -1,7 +1,7 @@
 // Which cell a place is in, by the corners that the map draws.
 
 import type { LatLon } from "../core/area/plane";
-import type { AreaShape, Bounds } from "../core/wire/shape";
+import type { AreaShape, Bounds } from "../core/wire/area";
 
 /** The number of the cell that holds a place; undefined outside of the area. */
 export function cellAt(shape: AreaShape, spot: LatLon): number | undefined {

@@ -32,18 +32,6 @@ export function percent(share: number): string {
   return `${value.toFixed(decimals)}\u00a0%`;
 }
 
-/** A share in whole percent, for a sentence: 92 %; what is nearly sure is never called certain. */
-export function wholePercent(share: number): string {
-  if (share > 0.99 && share < 1) return "over 99\u00a0%";
-  return share > 0 && share < 0.01 ? "under 1\u00a0%" : `${Math.round(100 * share)}\u00a0%`;
-}
-
-/** What an answer's name means to a participant. */
-export function answerText(name: string): string {
-  if (name === "hit") return "near a target";
-  return name === "other" ? "not near a target" : name;
-}
-
 /** Like `percent`, for places without room: ticks of a legend. */
 export function shortPercent(share: number): string {
   const value = share * 100;

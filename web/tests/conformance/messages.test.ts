@@ -7,13 +7,13 @@ import {
   readReceipt,
   readSeat,
   readStatus,
+  reportBytes,
   seatRequestBytes,
-  uploadBytes,
 } from "../../src/core/wire/participant";
 import { readProblem } from "../../src/core/wire/problem";
 import { cases, json, refusal } from "./vectors";
 
-interface Upload {
+interface ReportCase {
   readonly kind: "upload";
   readonly symbol: number | null;
   readonly round: number;
@@ -22,13 +22,13 @@ interface Upload {
   readonly digest: string;
   readonly receipt: string;
 }
-interface Enrolment {
+interface SeatRequestCase {
   readonly kind: "enrolment";
   readonly secret: string;
   readonly invite: string | null;
   readonly bytes: string;
 }
-interface Read {
+interface ReadCase {
   readonly kind: keyof typeof READERS;
   readonly body: string;
   readonly ok: boolean;
@@ -42,21 +42,21 @@ const READERS = {
   Problem: readProblem,
 } as const;
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
-const all = cases<Upload | Enrolment | Read>("messages");
+const all = cases<ReportCase | SeatRequestCase | ReadCase>("messages");
 
 describe("messages", () => {
-  test("uploads have the same bytes and digests, and one length", () => {
-    const uploads = all.filter((one) => one.kind === "upload");
-    for (const one of uploads) {
-      const bytes = uploadBytes({ round: one.round, policyHash: one.policy_hash }, one.symbol);
+  test("reports have the same bytes and digests, and one length", () => {
+    const reports = all.filter((one) => one.kind === "upload");
+    for (const one of reports) {
+      const bytes = reportBytes({ round: one.round, policyHash: one.policy_hash }, one.symbol);
       expect(text(bytes)).toBe(one.bytes);
       expect(sha256Hex(bytes)).toBe(one.digest);
       expect(readReceipt(utf8(one.receipt)).digest).toBe(one.digest);
     }
-    expect(new Set(uploads.map((one) => one.bytes.length)).size).toBe(1);
+    expect(new Set(reports.map((one) => one.bytes.length)).size).toBe(1);
   });
 
-  test("enrolments have the same bytes", () => {
+  test("seat requests have the same bytes", () => {
     for (const one of all.filter((found) => found.kind === "enrolment")) {
       expect(text(seatRequestBytes(one.secret, one.invite))).toBe(one.bytes);
     }

@@ -2,9 +2,21 @@ import { expect, test } from "vitest";
 import { explain } from "../../src/core/certify/certificate";
 import { certify } from "../../src/core/certify/checker";
 import type { LedgerEntry } from "../../src/core/client/events";
-import { describeLedger, describeLoss, describeNull, describeReply } from "../../src/core/client/explain";
+import {
+  describeCost,
+  describeLedger,
+  describeLoss,
+  describeNull,
+  describeReport,
+  describeUse,
+  ledgerFigures,
+  lossFigures,
+  nullFigures,
+  reportFigures,
+} from "../../src/core/client/explain";
 import { checkLifetime } from "../../src/core/client/ledger";
-import { checkTerms, DEFAULT_LIMITS } from "../../src/core/client/privacy_limits";
+import { checkAnnouncement, DEFAULT_LIMITS } from "../../src/core/client/privacy_limits";
+import { CampaignRefused } from "../../src/core/errors";
 import {
   exact,
   fixed,
@@ -17,7 +29,7 @@ import {
 } from "../../src/core/formatting";
 import { utf8 } from "../../src/core/platform/bytes";
 import { readAnnouncement } from "../../src/core/wire/participant";
-import { cases, double, policyOf, refusal } from "./vectors";
+import { cases, double, policyOf, thrownBy } from "./vectors";
 
 interface NumberCase {
   readonly kind: "number";
@@ -36,20 +48,36 @@ interface LossCase {
   readonly epsilon: string;
   readonly spent: string;
   readonly text: string;
+  readonly figures: string;
+  readonly cost: string;
+}
+interface CostCase {
+  readonly kind: "cost";
+  readonly epsilon: string;
+  readonly text: string;
 }
 interface LedgerCase {
   readonly kind: "ledger";
+  readonly spent: string;
+  readonly text: string;
+  readonly figures: string;
+}
+interface UseCase {
+  readonly kind: "use";
+  readonly answered: number;
+  readonly spent: string;
   readonly text: string;
 }
 interface PolicyCase {
   readonly kind: "policy";
   readonly policy: string;
-  readonly replies: readonly [number, string][];
-  readonly null: string | null;
+  readonly reports: readonly [place: number, text: string, figures: string][];
+  readonly null: string;
+  readonly null_figures: string;
   readonly explained: string;
   readonly worst: readonly [number, number, number] | null;
 }
-type WordCase = NumberCase | LossCase | LedgerCase | PolicyCase;
+type WordCase = NumberCase | LossCase | CostCase | LedgerCase | UseCase | PolicyCase;
 const all = cases<WordCase>("words");
 
 test("numbers read alike, digit by digit", () => {
@@ -66,14 +94,38 @@ test("numbers read alike, digit by digit", () => {
   }
 });
 
-test("a person is told the same about a reply, a loss and the ledger", async () => {
+test("a participant is told the same about losses, costs and the ledger", () => {
   for (const one of all) {
-    if (one.kind === "loss") expect(describeLoss(double(one.epsilon), double(one.spent))).toBe(one.text);
-    if (one.kind === "ledger") expect(describeLedger(ENTRIES, 1.886294, 3 * Math.log(4))).toBe(one.text);
-    if (one.kind !== "policy") continue;
+    switch (one.kind) {
+      case "loss": {
+        const [epsilon, spent] = [double(one.epsilon), double(one.spent)];
+        expect(describeLoss(epsilon, spent)).toBe(one.text);
+        expect(lossFigures(epsilon, spent)).toBe(one.figures);
+        expect(describeCost(epsilon, spent, LIMIT)).toBe(one.cost);
+        break;
+      }
+      case "cost":
+        expect(describeCost(double(one.epsilon), 0, LIMIT)).toBe(one.text);
+        break;
+      case "ledger":
+        expect(describeLedger(ENTRIES, double(one.spent), LIMIT)).toBe(one.text);
+        expect(ledgerFigures(ENTRIES, double(one.spent), LIMIT)).toBe(one.figures);
+        break;
+      case "use":
+        expect(describeUse(one.answered, double(one.spent), LIMIT)).toBe(one.text);
+    }
+  }
+});
+
+test("a participant is told the same about a policy's reports, NULL and certificate", async () => {
+  for (const one of all.filter((found) => found.kind === "policy")) {
     const policy = await policyOf(one.policy);
-    for (const [place, text] of one.replies) expect(describeReply(policy, place)).toBe(text);
-    if (one.null !== null) expect(describeNull(policy.nullEpsilon)).toBe(one.null);
+    for (const [place, text, figures] of one.reports) {
+      expect(describeReport(policy, place)).toBe(text);
+      expect(reportFigures(policy, place)).toBe(figures);
+    }
+    expect(describeNull(policy.nullEpsilon)).toBe(one.null);
+    expect(nullFigures(policy.nullEpsilon)).toBe(one.null_figures);
     const found = certify(policy);
     const worst = found.witness === null ? null : [found.witness.sender, found.witness.other, found.witness.symbol];
     // Of pairs that are equally bad either may be shown.
@@ -82,6 +134,7 @@ test("a person is told the same about a reply, a loss and the ledger", async () 
   }
 });
 
+const LIMIT = 3 * Math.log(4);
 const NO_ENTRY = { secret: "", seat: null, receiptDigest: "" } as const;
 const ENTRIES: LedgerEntry[] = [
   {
@@ -108,24 +161,28 @@ interface TermsCase {
   readonly kind: "terms";
   readonly info: string;
   readonly refused: string | null;
+  readonly figures: string | null;
 }
 interface LifetimeCase {
   readonly kind: "lifetime";
+  readonly answered: number;
   readonly spent: string;
   readonly more: string;
-  readonly cap: string;
+  readonly limit: string;
   readonly refused: string | null;
+  readonly figures: string | null;
 }
 
-test("announcements are accepted or refused alike, the device's own limits in the same words", async () => {
-  const SENSELESS = "the campaign's announcement makes no sense";
+test("announcements are accepted or refused alike, in the same words and with the same figures", async () => {
+  const NOT_VALID = "The campaign's announcement is not valid";
   for (const one of cases<TermsCase | LifetimeCase>("terms")) {
-    const said = await refusal(() =>
+    const error = await thrownBy(() =>
       one.kind === "terms"
-        ? checkTerms(readAnnouncement(utf8(one.info)), DEFAULT_LIMITS)
-        : checkLifetime(double(one.spent), double(one.more), double(one.cap)),
+        ? checkAnnouncement(readAnnouncement(utf8(one.info)), DEFAULT_LIMITS)
+        : checkLifetime(one.answered, double(one.spent), double(one.more), double(one.limit)),
     );
-    if (one.refused?.startsWith(SENSELESS) === true) expect(said).toContain(SENSELESS);
-    else expect(said).toBe(one.refused);
+    if (one.refused?.startsWith(NOT_VALID) === true) expect(error?.message).toContain(NOT_VALID);
+    else expect(error?.message ?? null).toBe(one.refused);
+    expect(error instanceof CampaignRefused ? error.figures : null).toBe(one.figures);
   }
 });

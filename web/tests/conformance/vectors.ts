@@ -37,12 +37,17 @@ export function json(text: string): Json {
   return parseJson(text, "vector");
 }
 
-/** What an action throws, as text; null if it goes through. */
-export async function refusal(action: () => unknown): Promise<string | null> {
+/** What an action throws; null if it goes through. */
+export async function thrownBy(action: () => unknown): Promise<Error | null> {
   try {
     await action();
     return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return error instanceof Error ? error : new Error(String(error));
   }
+}
+
+/** What an action throws, as text; null if it goes through. */
+export async function refusal(action: () => unknown): Promise<string | null> {
+  return (await thrownBy(action))?.message ?? null;
 }

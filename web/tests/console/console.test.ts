@@ -3,8 +3,8 @@ import { pauseBefore } from "../../src/console/campaign/pauses";
 import { readSelection } from "../../src/console/campaign/table";
 import { campaignPath, readRoute } from "../../src/console/route";
 import { checkArea, checkOffer, checkPrivacyAndSize, checkRules, Form } from "../../src/console/wizard/form.svelte";
+import type { AreaShape } from "../../src/core/wire/area";
 import { peopleWanted } from "../../src/core/wire/operator";
-import type { AreaShape } from "../../src/core/wire/shape";
 
 const shape: AreaShape = {
   area: { kind: "grid" },

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import {
-  answerText,
   bestBet,
   count,
   counted,
@@ -11,7 +10,6 @@ import {
   percent,
   reason,
   shortPercent,
-  wholePercent,
   within,
 } from "../../src/shared/display";
 
@@ -65,9 +63,4 @@ test("a campaign's id is made from its name", () => {
 test("every refusal of a report has words, known or not", () => {
   expect(reason("round-closed")).toBe("the round was already closed");
   expect(reason("something-new")).toBe("something new");
-});
-
-test("an answer is named as a participant would, and nearly sure is not certain", () => {
-  expect(["hit", "other", "cell 22"].map(answerText)).toEqual(["near a target", "not near a target", "cell 22"]);
-  expect([0, 0.004, 0.9187, 0.995, 1].map(wholePercent)).toEqual(["0\u00a0%", "under 1\u00a0%", "92\u00a0%", "over 99\u00a0%", "100\u00a0%"]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { LatLon } from "../../src/core/area/plane";
-import type { AreaShape } from "../../src/core/wire/shape";
+import type { AreaShape } from "../../src/core/wire/area";
 import { boundsOf, cellAt, sizeKm } from "../../src/shared/cells";
 import { colourAt, luminance, niceAbove, position, shareAt, stops } from "../../src/shared/colours";
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { DEFAULT_ENVIRONMENT, DEFAULT_SETTINGS, Device, type DeviceEnvironment } from "../../src/core/client/device";
+import type { Explanation } from "../../src/core/client/explain";
 import { Ledger } from "../../src/core/client/ledger";
 import { MemoryStorage } from "../../src/core/client/ledger_storage";
 import { ParticipantClient } from "../../src/core/client/participant_client";
@@ -36,8 +37,8 @@ async function made(policy: Policy, around: Partial<DeviceEnvironment> = {}, sto
 describe("a device", () => {
   test("joins once: announcement, policy, seat, report, and an acknowledged entry", async () => {
     const { device, server, ledger } = await made(await makePolicy());
-    let shown = "";
-    const entry = await device.join(CAMPAIGN, () => SOMEWHERE, (text) => ((shown = text), true));
+    const shown: Explanation[] = [];
+    const entry = await device.join(CAMPAIGN, () => SOMEWHERE, (explanation) => shown.push(explanation) > 0);
     expect(entry.state).toBe("acknowledged");
     expect(server.requests.map(({ method, path }) => `${method} ${path.slice("/v1/campaigns/winter-air".length)}`)).toEqual([
       "GET ",
@@ -45,8 +46,19 @@ describe("a device", () => {
       "POST /seats",
       "PUT /report",
     ]);
-    expect(shown).toContain("Checked on this device: Private at ε = 1 per km");
-    expect(shown).toContain("'other' 75.00%, 'hit' 25.00%");
+    expect(shown[0]?.text.split("\n")).toEqual([
+      "Campaign 'Winter air', round 1 of 3, asks for one answer.",
+      'Your phone will answer at random. From your place the most likely answer is "not near a target" (75 %).',
+      "The organiser will learn whether you regularly visit anywhere in this area.",
+      "Someone who thinks there is a 10 % chance that this is your place, compared with places within 500 m, can be at most 16 % sure after your answer.",
+      "The organiser can see that you take part, when, and from which network address.",
+      "After this answer your limit allows 3 more campaigns like this one.",
+    ]);
+    expect(shown[0]?.figures).toContain("Symbols to draw from: 'other' 75.00%, 'hit' 25.00%.");
+    expect(shown[0]?.figures).toContain("Checked on this device: Private at ε = 1 per km");
+    const summary = await device.summary();
+    expect(summary.text).toContain("You have answered 1 campaign and used 25 % of your limit.");
+    expect(summary.figures).toContain("winter-air: ε = 1 per km");
     expect(await ledger.spentEpsilonPerKm()).toBe(1);
     await device.join(CAMPAIGN, () => NOWHERE, agree);
     expect(server.requests).toHaveLength(4);
@@ -92,12 +104,12 @@ describe("a device", () => {
 
   test("is silent when its owner declines: the server hears of no seat and no report", async () => {
     const { device, server, ledger } = await made(await makePolicy());
-    await expect(device.join(CAMPAIGN, () => SOMEWHERE, () => false)).rejects.toThrow(/declined by the device's owner/);
+    await expect(device.join(CAMPAIGN, () => SOMEWHERE, () => false)).rejects.toThrow(/You declined to answer campaign winter-air/);
     expect(server.requests.map(({ method }) => method)).toEqual(["GET", "GET"]);
     expect(await ledger.spentEpsilonPerKm()).toBe(0);
   });
 
-  test("asks for its seat on the beat, however long the owner took", async () => {
+  test("requests its seat at a whole number of seconds, however long the owner took", async () => {
     let now = 100;
     const { device, waits } = await made(await makePolicy(), { monotonicS: () => now });
     await device.join(CAMPAIGN, () => SOMEWHERE, () => ((now += 2.25), true));
@@ -108,7 +120,7 @@ describe("a device", () => {
     const storage = new MemoryStorage();
     const policy = await makePolicy();
     const first = await made(policy, { randomBits: () => 0n }, storage);
-    first.server.problem = { path: "/report", reply: problem(503, "unavailable", "The server cannot store at the moment; send the same again") };
+    first.server.problem = { path: "/report", reply: problem(503, "unavailable", "The server cannot store anything at the moment; send the same request again") };
     await expect(first.device.join(CAMPAIGN, () => SOMEWHERE, agree)).rejects.toThrow(/after 8 attempts/);
     const second = await made(policy, { randomBits: () => 4095n }, storage);
     expect((await second.device.join(CAMPAIGN, () => NOWHERE, agree)).symbol).toBe(0);
@@ -129,7 +141,7 @@ describe("a device", () => {
   test("does not believe a receipt for another report", async () => {
     const { device, server, ledger } = await made(await makePolicy());
     server.uploads.set(`Bearer ${(await ledger.begin(CAMPAIGN, () => "mine")).secret}`, "another report");
-    await expect(device.join(CAMPAIGN, () => SOMEWHERE, agree)).rejects.toThrow(/the receipt is for another report/);
+    await expect(device.join(CAMPAIGN, () => SOMEWHERE, agree)).rejects.toThrow(/receipt in campaign winter-air is for another report than yours/);
     expect((await ledger.entry(CAMPAIGN))?.state).toBe("drawn");
   });
 });
@@ -138,18 +150,21 @@ describe("hostile campaigns", () => {
   const PAST_THE_BOUND = (cell: number): bigint => (cell === 3 ? 200n : 1000n);
 
   test.each([
-    ["a policy past its bound", { hit: PAST_THE_BOUND }, {}, /NOT private at ε = 1 per km/],
-    ["another ε than announced", {}, { epsilon_per_km: 1 as never, targets: [3] }, /the policy is for targets/],
-    ["too large an ε", { epsilonPerKm: 1.5 }, {}, /this device accepts at most 1.38629/],
-    ["another campaign", {}, { campaign: "summer" }, /the server answered with 'summer'/],
-    ["another policy than announced", {}, { policy_hash: "ab".repeat(32) }, /who is shown another policy can be singled out/],
-    ["no open round", {}, { round: null, policy_hash: null, state: "closed" }, /is closed and has no open round/],
-    ["bare points", {}, { area: { kind: "points", centres_m: [[0, 0], [9, 9]] }, targets: [0] }, /no latitude and longitude/],
-    ["an ε₀ that the policy does not keep", {}, { null_epsilon: 2 }, /the policy is for null_epsilon/],
-  ] as const)("%s is refused before the server hears of the device", async (_, policy, announced, said) => {
+    ["a policy past its bound", { hit: PAST_THE_BOUND }, {}, /does not protect your place as well as/, /NOT private at ε = 1 per km/],
+    ["other targets than announced", {}, { targets: [3] }, /something other than what it announced/, /The policy is for targets/],
+    ["too large an ε", { epsilonPerKm: 1.5 }, {}, /more about your place than your limit/, /this device accepts at most 1.38629/],
+    ["another campaign", {}, { campaign: "summer" }, /the server answered with 'summer'/, /^$/],
+    ["another policy than announced", {}, { policy_hash: "ab".repeat(32) }, /you could be singled out/, /but (ab){32} was announced/],
+    ["no open round", {}, { round: null, policy_hash: null, state: "closed" }, /is closed and has no open round/, /^$/],
+    ["bare points", {}, { area: { kind: "points", centres_m: [[0, 0], [9, 9]] }, targets: [0] }, /no latitudes and longitudes/, /kind 'points'/],
+    ["an ε₀ that the policy does not keep", {}, { null_epsilon: 2 }, /something other than/, /The policy is for null_epsilon/],
+  ] as const)("%s is refused before the server hears of the device", async (_, policy, announced, said, figures) => {
     const { device, server, ledger } = await made(await makePolicy(policy));
     server.announced = announced;
-    await expect(device.join(CAMPAIGN, () => SOMEWHERE, agree)).rejects.toThrow(said);
+    await expect(device.join(CAMPAIGN, () => SOMEWHERE, agree)).rejects.toMatchObject({
+      message: expect.stringMatching(said) as string,
+      figures: expect.stringMatching(figures) as string,
+    });
     expect(server.requests.every(({ method }) => method === "GET")).toBe(true);
     expect(await ledger.spentEpsilonPerKm()).toBe(0);
   });

@@ -61,7 +61,7 @@ export class FakeServer implements Transport {
     this.requests.push(request);
     const fault = this.faults(this.requests.length);
     if (fault === "request") throw new ServerUnreachable("lost on its way");
-    if (fault === "busy") return problem(503, "unavailable", "The server cannot store at the moment; send the same again");
+    if (fault === "busy") return problem(503, "unavailable", "The server cannot store anything at the moment; send the same request again");
     const reply = await this.answer(request);
     if (fault === "reply") throw new ServerUnreachable("its answer was lost");
     return reply;
@@ -86,7 +86,7 @@ export class FakeServer implements Transport {
         return ok(utf8(canonicalJson({ protocol: 1, campaign: CAMPAIGN, participant: 7, round: 0, digest })));
       }
       default:
-        return problem(404, "not-found", "There is no such thing");
+        return problem(404, "not-found", "Not found");
     }
   }
 }

@@ -6,9 +6,9 @@ import {
   EmptyFile,
   FileFormatError,
   LedgerAltered,
-  LifetimeExceeded,
-  LimitExceeded,
+  LimitReached,
   NotPrivateError,
+  OutsideLimits,
   OwnerDeclined,
   ServerUnreachable,
   UnexpectedAnswer,
@@ -83,9 +83,9 @@ test("errors are sorted by what a person can do about them", () => {
   const kinds: [Error, string][] = [
     [new NotPrivateError("NOT private at ε = 1 per km"), "refused"],
     [new CampaignRefused("the seat is in round 2 under another policy"), "refused"],
-    [new UnexpectedAnswer("GET /x: the answer makes no sense: cut"), "unexpected-answer"],
-    [new LimitExceeded("the campaign announces ε = 2 per km"), "limits"],
-    [new LifetimeExceeded("4 are spent"), "lifetime"],
+    [new UnexpectedAnswer("GET /x: the server's answer is not valid: cut"), "unexpected-answer"],
+    [new OutsideLimits("the campaign announces ε = 2 per km"), "limits"],
+    [new LimitReached("4 are spent"), "lifetime"],
     [new OwnerDeclined("nothing was drawn or sent"), "declined"],
     [new ServerUnreachable("no answer"), "no-answer"],
     [new LedgerAltered("at event 2"), "ledger-altered"],
@@ -95,32 +95,35 @@ test("errors are sorted by what a person can do about them", () => {
     [new TypeError("x is undefined"), "failed"],
   ];
   for (const [error, kind] of kinds) expect(failureOf(error).kind).toBe(kind);
+  expect(failureOf(new LimitReached("No.", "ε = 4"))).toMatchObject({ message: "No.", figures: "ε = 4" });
   expect(fileFailure(new EmptyFile("a.csv: is empty")).kind).toBe("empty-file");
   expect(fileFailure(new FileFormatError("a.gpx: is not well-formed XML")).kind).toBe("broken-file");
 });
 
-test("what leaves is the odds of the place; NULL in the clear has none, a protected one has", async () => {
+test("what leaves is drawn by the chances of the place; NULL in the clear is not drawn, a protected one is", async () => {
   const clear = await makePolicy();
   expect(replyPreview(clear, 7)).toEqual({
+    text: 'Your phone will answer at random. From your place the most likely answer is "not near a target" (75 %).',
+    figures: "Symbols to draw from: 'other' 75.00%, 'hit' 25.00%.",
     none: false,
     clear: false,
-    odds: [
-      { name: "hit", share: 0.25, selecting: true },
-      { name: "other", share: 0.75, selecting: false },
+    chances: [
+      { answer: "near a target", share: 0.25, selecting: true },
+      { answer: "not near a target", share: 0.75, selecting: false },
     ],
     others: [],
   });
-  expect(replyPreview(clear, NULL)).toMatchObject({ none: true, clear: true, odds: [] });
-  expect(replyPreview(await makePolicy({ nullEpsilon: 2 }), NULL)).toMatchObject({ none: true, clear: false, odds: [{}, {}] });
+  expect(replyPreview(clear, NULL)).toMatchObject({ none: true, clear: true, chances: [] });
+  expect(replyPreview(await makePolicy({ nullEpsilon: 2 }), NULL)).toMatchObject({ none: true, clear: false, chances: [{}, {}] });
 });
 
-test("the odds of being selected are always listed, however many symbols there are", async () => {
+test("the chances of being selected are always listed, however many symbols there are", async () => {
   const { fields } = await makePolicy();
   const symbols = ["a", "b", "c", "d", "e", "f", "hit", "g"];
   const row = [512n, 512n, 512n, 512n, 512n, 512n, 256n]; // and 768n of "g"
   const wide = { ...fields, symbols, weights: readWeights(Array.from({ length: 25 }, () => row), 8, 12) };
-  const { odds, others } = replyPreview(new Policy({ ...wide, selecting: [6] }), 7);
-  expect(odds.map(({ name }) => name)).toEqual(["hit", "g", "a", "b", "c"]);
+  const { chances, others } = replyPreview(new Policy({ ...wide, selecting: [6] }), 7);
+  expect(chances.map(({ answer }) => answer)).toEqual(["near a target", "g", "a", "b", "c"]);
   expect(others).toEqual([{ symbols: 3, share: 0.375, selecting: false }]);
   expect(replyPreview(new Policy({ ...wide, selecting: [0, 1, 2, 3, 4, 5] }), 7).others).toEqual([
     { symbols: 1, share: 0.125, selecting: true },

@@ -188,7 +188,7 @@ describe("the participant's worker", () => {
   test("stops at a pause at once, and keeps what was drawn", async () => {
     const { worker, server } = await made();
     const seen = await shown(worker);
-    server.problem = { path: "/report", reply: problem(503, "paused", "The campaign is paused; send the same again later") };
+    server.problem = { path: "/report", reply: problem(503, "paused", "The campaign is paused; send the same request again later") };
     expect(await kindOf(worker.join(0, null, seen))).toBe("paused");
     expect((await worker.open(CAMPAIGN)).entry?.state).toBe("drawn");
   });

@@ -23,7 +23,7 @@ const PYTHON = new URL("../../../src/crowdveil/", import.meta.url).pathname;
 const ONLY_HERE: readonly RegExp[] = [
   /^platform\//, // bytes, hashes, randomness, exact sums
   /^area\/nearest$/, // a tree of scipy
-  /^client\/(indexeddb_storage|ledger_storage|retry)$/, // SQLite; participant_client
+  /^client\/(indexeddb_storage|ledger_storage)$/, // SQLite
   /^policy\/(checks|files)$/, // policy
   /^traces\/(json_elements|read|seen_texts)$/, // readers that hold a whole file in memory
 ];

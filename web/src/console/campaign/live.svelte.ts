@@ -1,9 +1,9 @@
 // A campaign as it stands, asked again and again while someone looks: soon while it moves, later while it rests.
 
 import { ServerUnreachable } from "../../core/errors";
+import type { AreaShape } from "../../core/wire/area";
 import { PROTOCOL } from "../../core/wire/message";
-import type { CampaignView } from "../../core/wire/operator";
-import type { AreaShape, RoundEstimate } from "../../core/wire/shape";
+import type { CampaignView, RoundEstimate } from "../../core/wire/operator";
 import { abandoned, RequestRefused, type OperatorApi } from "../api";
 import { session } from "../session.svelte";
 import { pauseBefore } from "./pauses";

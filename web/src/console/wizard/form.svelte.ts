@@ -10,9 +10,9 @@ import {
   type Period,
   type Rule,
 } from "../../core/vocabulary";
+import type { AreaRequest, AreaShape, Bounds } from "../../core/wire/area";
 import { PROTOCOL } from "../../core/wire/message";
 import type { CampaignPlan } from "../../core/wire/operator";
-import type { AreaRequest, AreaShape, Bounds } from "../../core/wire/shape";
 import { cellAt, sizeKm } from "../../shared/cells";
 import { count, idFrom } from "../../shared/display";
 

@@ -1,17 +1,19 @@
-// The device: decides for itself, draws once, keeps what it drew, and sends nothing else.
+// Take part in campaigns for one person: check, explain, draw once, keep what was drawn, and send nothing else.
 //
-//     GET campaign, GET policy     the same bytes for everyone; checked against the owner's limits, certified, explained in words
-//     POST seat                    only now does the server hear of this device, and only if its owner agreed
-//     draw, store                  in one step of the ledger, on the disk before the next line
+//     GET campaign, GET policy     the same bytes for everyone; checked against the limits, certified, explained
+//     POST seat                    the first request about this device, and only if its owner agreed
+//     draw, store                  in one step of the ledger; on the disk before the next line
 //     PUT report                   the same bytes until a receipt comes
 //
-// What is sent, how long it is and in which order does not depend on the place, nor on whether there is one, but for NULL in
-// the clear. Making the profile and reading the explanation take time that may depend on it, so the seat is asked for on a
-// beat: whole seconds after the policy came. From then on only the draw is left, which takes equally long for all places.
+// The content, size and order of the requests do not depend on the place, nor on whether there is one, except for NULL in the
+// clear. Where NULL is protected, a device without a place draws a symbol like any other. The time needed to make the profile
+// and to read the explanation may depend on the place, so the seat is requested at a whole number of seconds after the policy
+// arrived. After that only the draw remains, which takes equally long for all places.
 
+import type { Area } from "../area/area";
 import { explain, type Certificate } from "../certify/certificate";
 import { draw } from "../draw";
-import { CampaignRefused, InputError, NoOpenRound, OwnerDeclined, ServerRefused, UnexpectedAnswer } from "../errors";
+import { CampaignRefused, InputError, NoOpenRound, OwnerDeclined, quoted, ServerRefused, UnexpectedAnswer } from "../errors";
 import { newSecret, secureBelow, secureBits, type RandomBelow, type RandomBits } from "../platform/random";
 import { sha256Hex } from "../platform/sha256";
 import type { Policy } from "../policy/policy";
@@ -22,16 +24,27 @@ import { choosePlace } from "../profile/place";
 import type { Profile } from "../profile/profile";
 import type { Visits } from "../traces/visits";
 import { NULL } from "../vocabulary";
-import { uploadBytes, type Announcement, type ParticipantStatus, type Seat } from "../wire/participant";
+import { reportBytes, type Announcement, type ParticipantStatus, type Seat } from "../wire/participant";
 import type { LedgerEntry } from "./events";
-import { describeLedger, describeLoss, describeNull, describeReply } from "./explain";
-import { checkLifetime, type Ledger } from "./ledger";
+import {
+  describeCost,
+  describeLedger,
+  describeLoss,
+  describeNull,
+  describeReport,
+  ledgerFigures,
+  lossFigures,
+  nullFigures,
+  reportFigures,
+  type Explanation,
+} from "./explain";
+import type { Ledger } from "./ledger";
 import type { ParticipantClient } from "./participant_client";
-import { checkLimits, checkPolicy, checkTerms, DEFAULT_LIMITS, type AnnouncedTerms, type PrivacyLimits } from "./privacy_limits";
+import { checkAnnouncement, checkLimits, checkPolicy, DEFAULT_LIMITS, type PrivacyLimits } from "./privacy_limits";
 import { sleep, type Sleep } from "./retry";
 
 const DAYS = { day: 1, week: 7 } as const;
-/** Rounds may advance while a device looks at one; it looks again, but not for ever. */
+/** A round may close while a device looks at it; the device then looks again, at most this often. */
 const SEAT_ATTEMPTS = 3;
 
 /** What the device's owner decides. */
@@ -39,17 +52,18 @@ export interface DeviceSettings {
   readonly limits: PrivacyLimits;
   /** Weeks (or days, as the campaign asks) up to today that the profile is made from. */
   readonly periods: number;
+  /** After how many of them a visit counts half. */
   readonly halfLifePeriods: number;
-  /** The seat is asked for at a whole multiple of this after the policy came; 0 to ask at once. */
-  readonly beatS: number;
+  /** The seat is requested at a whole multiple of this after the policy arrived; 0 requests it at once. */
+  readonly seatIntervalS: number;
 }
 
-export const DEFAULT_SETTINGS: DeviceSettings = { limits: DEFAULT_LIMITS, periods: 26, halfLifePeriods: 4, beatS: 1 };
+export const DEFAULT_SETTINGS: DeviceSettings = { limits: DEFAULT_LIMITS, periods: 26, halfLifePeriods: 4, seatIntervalS: 1 };
 
-/** A campaign that passed every check: nothing was sent about this device yet. */
+/** A campaign that passed every check; nothing was sent about this device yet. */
 export interface Offer {
-  readonly info: Announcement;
-  readonly terms: AnnouncedTerms;
+  readonly announcement: Announcement;
+  readonly area: Area;
   readonly policy: Policy;
   readonly certificate: Certificate;
   readonly round: number;
@@ -65,7 +79,7 @@ export interface DeviceEnvironment {
   /** Today on the clock of the wall, in days since 1970-01-01. */
   readonly today: () => number;
   /** Certifies elsewhere, such as in a worker, so that the page stays alive. */
-  readonly check: (policy: Policy, policyHash: string, terms: AnnouncedTerms) => Certificate | Promise<Certificate>;
+  readonly check: (policy: Policy, announcement: Announcement, area: Area) => Certificate | Promise<Certificate>;
 }
 
 export const DEFAULT_ENVIRONMENT: DeviceEnvironment = {
@@ -90,62 +104,74 @@ export class Device {
     checkLimits(settings.limits);
   }
 
-  /** Fetch what is announced and the policy, and check both; tells the server nothing but an interest. */
+  /** Fetch the announcement and the policy, and check both; the server learns only that someone asked. */
   async look(campaign: string): Promise<Offer> {
-    const info = await this.client.campaign(campaign);
-    if (info.campaign !== campaign) {
-      throw new UnexpectedAnswer(`asked for campaign '${campaign}', the server answered with '${info.campaign}'`);
+    const announcement = await this.client.campaign(campaign);
+    if (announcement.campaign !== campaign) {
+      throw new UnexpectedAnswer(
+        `You asked for campaign ${quoted(campaign)}, but the server answered with ${quoted(announcement.campaign)}.`,
+      );
     }
     const { limits } = this.settings;
-    const terms = await checkTerms(info, limits);
-    checkLifetime(await this.ledger.spentEpsilonPerKm(), terms.epsilonPerKm, limits.lifetimeEpsilonPerKm);
-    if (info.state !== "open" || info.open === null) {
-      throw new NoOpenRound(`the campaign is ${info.state} and has no open round; ask again later`);
+    const area = await checkAnnouncement(announcement, limits);
+    await this.ledger.checkLifetime(announcement.epsilonPerKm, limits.lifetimeEpsilonPerKm);
+    if (announcement.state !== "open" || announcement.open === null) {
+      throw new NoOpenRound(`The campaign is ${announcement.state} and has no open round. Try again later.`);
     }
-    const { round, policyHash } = info.open;
+    const { round } = announcement.open;
     const policy = await this.client.policy(campaign, round);
-    return { info, terms, policy, certificate: await this.environment.check(policy, policyHash, terms), round };
+    const certificate = await this.environment.check(policy, announcement, area);
+    return { announcement, area, policy, certificate, round };
   }
 
   /** The periods that a profile for this campaign is made from: up to yesterday. */
-  periods(info: Announcement): Periods {
-    const days = DAYS[info.period];
+  periods(announcement: Announcement): Periods {
+    const days = DAYS[announcement.period];
     return periodsFrom(this.environment.today() - days * this.settings.periods, this.settings.periods, days);
   }
 
   profile(offer: Offer, visits: Visits): Profile {
-    const periods = this.periods(offer.info);
-    return recency(countVisits(visits, offer.terms.area, periods), periods, this.settings.halfLifePeriods);
+    const periods = this.periods(offer.announcement);
+    return recency(countVisits(visits, offer.area, periods), periods, this.settings.halfLifePeriods);
   }
 
-  /** The cell to draw from, or `NULL`; stays on the device. */
+  /** The cell to draw from, or `NULL`; it stays on the device. */
   place(offer: Offer, profile: Profile): number {
-    const { delta, rule } = offer.info;
-    return choosePlace(profile, delta, rule, offer.terms.targets, this.environment.randomBelow);
+    const { delta, rule } = offer.announcement;
+    return choosePlace(profile, delta, rule, offer.policy.targets, this.environment.randomBelow);
   }
 
-  /** What would leave the device, and what it could tell at most. */
-  async explain(offer: Offer, place: number): Promise<string> {
-    const { info, terms, policy, certificate, round } = offer;
-    return [
-      `Campaign '${info.name}', round ${round + 1} of ${info.rounds}, asks for one reply.`,
-      describeReply(policy, place),
-      describeNull(terms.nullEpsilon),
-      describeLoss(terms.epsilonPerKm, await this.ledger.spentEpsilonPerKm()),
+  /** Explain what would leave the device, what others can learn from it at most, and what it costs. */
+  async explain(offer: Offer, cell: number): Promise<Explanation> {
+    const { announcement, policy, certificate, round } = offer;
+    const { name, rounds, epsilonPerKm, nullEpsilon } = announcement;
+    const spent = await this.ledger.spentEpsilonPerKm();
+    const text = [
+      `Campaign ${quoted(name)}, round ${round + 1} of ${rounds}, asks for one answer.`,
+      describeReport(policy, cell),
+      describeNull(nullEpsilon),
+      ...(cell === NULL ? [] : [describeLoss(epsilonPerKm, spent)]),
+      "The organiser can see that you take part, when, and from which network address.",
+      describeCost(epsilonPerKm, spent, this.settings.limits.lifetimeEpsilonPerKm),
+    ];
+    const figures = [
+      reportFigures(policy, cell),
+      nullFigures(nullEpsilon),
+      lossFigures(epsilonPerKm, spent),
       `Checked on this device: ${explain(certificate)}`,
-      `Everyone should be shown the same policy: ${policy.hash}.`,
-      "That you take part, when, and from which network address is visible to the server.",
-    ].join("\n");
+      `Policy, the same for everyone: ${policy.hash}.`,
+    ];
+    return { text: text.join("\n"), figures: figures.join("\n") };
   }
 
   /**
-   * Take part once. Called again, it goes on where it stopped; what was drawn is never drawn again. `agree` is shown the
-   * explanation and may decline, before the server hears of this device.
+   * Take part once. A second call continues where the first one stopped; nothing is ever drawn twice. `agree` is given the
+   * explanation and may decline, before the server learns of this device.
    */
   async join(
     campaign: string,
     profileFor: (offer: Offer) => Profile | Promise<Profile>,
-    agree: (explanation: string) => boolean | Promise<boolean>,
+    agree: (explanation: Explanation) => boolean | Promise<boolean>,
     invite: string | null = null,
   ): Promise<LedgerEntry> {
     const entry = await this.ledger.entry(campaign);
@@ -153,66 +179,74 @@ export class Device {
     return this.send(await this.takeSeatAndDraw(campaign, profileFor, agree, invite));
   }
 
-  /** How this device stands in a campaign it joined. */
+  /** Ask the server whether this device was selected in a campaign that it joined. */
   async status(campaign: string): Promise<ParticipantStatus> {
     const entry = await this.ledger.entry(campaign);
-    if (entry === null) throw new InputError("campaign", campaign, "this device has not joined it");
+    if (entry === null) throw new InputError("campaign", campaign, "should be a campaign that this device has joined");
     return this.client.status(campaign, entry.secret);
   }
 
-  /** The ledger in words. */
-  async summary(): Promise<string> {
+  /** Describe what this device has answered so far, and how much of its owner's limit that used. */
+  async summary(): Promise<Explanation> {
     const entries = [...(await this.ledger.entries()).values()];
-    return describeLedger(entries, await this.ledger.spentEpsilonPerKm(), this.settings.limits.lifetimeEpsilonPerKm);
+    const [spent, limit] = [await this.ledger.spentEpsilonPerKm(), this.settings.limits.lifetimeEpsilonPerKm];
+    return { text: describeLedger(entries, spent, limit), figures: ledgerFigures(entries, spent, limit) };
   }
 
   private async takeSeatAndDraw(
     campaign: string,
     profileFor: (offer: Offer) => Profile | Promise<Profile>,
-    agree: (explanation: string) => boolean | Promise<boolean>,
+    agree: (explanation: Explanation) => boolean | Promise<boolean>,
     invite: string | null,
   ): Promise<LedgerEntry> {
     let mismatch = "";
     for (let attempt = 0; attempt < SEAT_ATTEMPTS; attempt++) {
       const offer = await this.look(campaign);
       const sinceS = this.environment.monotonicS();
-      const place = this.place(offer, await profileFor(offer));
-      if (!(await agree(await this.explain(offer, place)))) {
-        throw new OwnerDeclined(`campaign ${campaign}: declined by the device's owner; nothing was drawn or sent`);
+      const cell = this.place(offer, await profileFor(offer));
+      if (!(await agree(await this.explain(offer, cell)))) {
+        throw new OwnerDeclined(`You declined to answer campaign ${campaign}. This phone sent nothing.`);
       }
-      await this.waitForTheBeat(sinceS);
+      await this.waitForInterval(sinceS);
       const seat = await this.seat(campaign, invite);
-      if (seat.round === offer.round && seat.policyHash === offer.policy.hash) return this.draw(offer, place);
+      if (seat.round === offer.round && seat.policyHash === offer.policy.hash) return this.draw(offer, cell);
       mismatch =
-        `the seat is in round ${seat.round + 1} under policy ${seat.policyHash.slice(0, 12)}, but round ` +
-        `${offer.round + 1} under ${offer.policy.hash.slice(0, 12)} is announced to everyone; nothing was drawn`;
+        `The seat is in round ${seat.round + 1} under policy ${seat.policyHash.slice(0, 12)}, but round ` +
+        `${offer.round + 1} under ${offer.policy.hash.slice(0, 12)} is announced.`;
     }
-    throw new CampaignRefused(mismatch);
+    throw new CampaignRefused(
+      "The server gave this phone other conditions than it announced to everyone. This phone did not answer.",
+      mismatch,
+    );
   }
 
-  private async waitForTheBeat(sinceS: number): Promise<void> {
-    const { beatS } = this.settings;
-    if (beatS <= 0) return;
-    const passed = this.environment.monotonicS() - sinceS;
-    await this.environment.sleep(Math.max(1, Math.ceil(passed / beatS)) * beatS - passed);
+  private async waitForInterval(sinceS: number): Promise<void> {
+    const { seatIntervalS } = this.settings;
+    if (seatIntervalS <= 0) return;
+    const passedS = this.environment.monotonicS() - sinceS;
+    await this.environment.sleep(Math.max(1, Math.ceil(passedS / seatIntervalS)) * seatIntervalS - passedS);
   }
 
   private async seat(campaign: string, invite: string | null): Promise<Omit<Seat, "campaign">> {
     const entry = await this.ledger.begin(campaign, newSecret);
     if (entry.seat !== null) return entry.seat;
-    const seat = await this.client.enrol(campaign, entry.secret, invite);
+    const seat = await this.client.takeSeat(campaign, entry.secret, invite);
     if (seat.campaign !== campaign) {
-      throw new UnexpectedAnswer(`asked for a seat in '${campaign}', the server answered with one in '${seat.campaign}'`);
+      throw new UnexpectedAnswer(
+        `You asked to take part in ${quoted(campaign)}, but the server answered for ${quoted(seat.campaign)}.`,
+      );
     }
     return (await this.ledger.seat(campaign, seat)).seat as NonNullable<LedgerEntry["seat"]>;
   }
 
-  private draw(offer: Offer, place: number): Promise<LedgerEntry> {
-    const { policy, certificate, terms, info } = offer;
-    const clear = place === NULL && !policy.protectsNull;
-    return this.ledger.drawOnce(info.campaign, terms.epsilonPerKm, this.settings.limits.lifetimeEpsilonPerKm, () => {
-      // Where NULL is said in the clear, a device without a place rolls the same dice, and throws them away.
-      const symbol = draw(policy, clear ? 0 : place, certificate, this.environment.randomBits);
+  private draw(offer: Offer, cell: number): Promise<LedgerEntry> {
+    const { policy, certificate, announcement } = offer;
+    const { campaign, epsilonPerKm } = announcement;
+    const clear = cell === NULL && !policy.protectsNull;
+    return this.ledger.drawOnce(campaign, epsilonPerKm, this.settings.limits.lifetimeEpsilonPerKm, () => {
+      // Where NULL is sent in the clear, a device without a place draws as well and ignores the result, so that it takes as
+      // long as any other.
+      const symbol = draw(policy, clear ? 0 : cell, certificate, this.environment.randomBits);
       return clear ? NULL : symbol;
     });
   }
@@ -221,16 +255,19 @@ export class Device {
     if (entry.state === "acknowledged") return entry;
     if (entry.state === "refused") throw new CampaignRefused(`campaign ${entry.campaign}: ${entry.reason}`);
     const seat = entry.seat as NonNullable<LedgerEntry["seat"]>;
-    const upload = uploadBytes(seat, entry.symbol === NULL ? null : entry.symbol);
+    const report = reportBytes(seat, entry.symbol === NULL ? null : entry.symbol);
     try {
-      const receipt = await this.client.report(entry.campaign, entry.secret, upload);
+      const receipt = await this.client.report(entry.campaign, entry.secret, report);
       const same =
         receipt.campaign === entry.campaign &&
         receipt.participant === seat.participant &&
         receipt.round === seat.round &&
-        receipt.digest === sha256Hex(upload);
+        receipt.digest === sha256Hex(report);
       if (!same) {
-        throw new UnexpectedAnswer(`campaign ${entry.campaign}: the receipt is for another report; it is not acknowledged`);
+        throw new UnexpectedAnswer(
+          `The server's receipt in campaign ${entry.campaign} is for another report than yours. Join again to send ` +
+            "yours once more.",
+        );
       }
       return await this.ledger.acknowledge(entry.campaign, receipt.digest);
     } catch (error) {

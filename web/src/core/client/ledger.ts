@@ -4,7 +4,7 @@
 // frees nothing. A device that lost its ledger (cleared data, another browser) cannot know what it said before: `create` asks
 // what was already spent, and the careful answer is the whole limit. The place is not in here: only the symbol drawn from it.
 
-import { FileFormatError, InputError, LifetimeExceeded } from "../errors";
+import { FileFormatError, InputError, LimitReached } from "../errors";
 import { exact, general } from "../formatting";
 import { exactSum } from "../platform/exact_sum";
 import {
@@ -18,6 +18,7 @@ import {
   type LedgerEntry,
   type LedgerEvent,
 } from "./events";
+import { describeUse } from "./explain";
 import type { LedgerStorage } from "./ledger_storage";
 
 export type Clock = () => string;
@@ -64,6 +65,11 @@ export class Ledger {
     return this.read(alreadySpentEpsilonPerKm);
   }
 
+  /** Refuse a campaign that would take the sum of ε over all campaigns past the owner's limit. */
+  checkLifetime(epsilonPerKm: number, limitEpsilonPerKm: number): Promise<void> {
+    return this.read((events) => checkLifetime(answeredIn(events), spentEpsilonPerKm(events), epsilonPerKm, limitEpsilonPerKm));
+  }
+
   /** The participant's secret in a campaign: made once, before it is first sent. */
   begin(campaign: string, secret: () => string): Promise<LedgerEntry> {
     return this.once(campaign, "secret", () => ({ secret: secret() }));
@@ -81,7 +87,7 @@ export class Ledger {
    */
   drawOnce(campaign: string, epsilonPerKm: number, lifetimeEpsilonPerKm: number, draw: () => number): Promise<LedgerEntry> {
     return this.once(campaign, "drawn", (events) => {
-      checkLifetime(spentEpsilonPerKm(events), epsilonPerKm, lifetimeEpsilonPerKm);
+      checkLifetime(answeredIn(events), spentEpsilonPerKm(events), epsilonPerKm, lifetimeEpsilonPerKm);
       return { epsilon_per_km: exact(epsilonPerKm), symbol: draw() };
     });
   }
@@ -123,12 +129,24 @@ export class Ledger {
   }
 }
 
-/** Refuse a campaign that would take the sum over all campaigns past the owner's limit. */
-export function checkLifetime(spentPerKm: number, epsilonPerKm: number, limitPerKm: number): void {
-  if (!(exactSum([spentPerKm, epsilonPerKm]) <= limitPerKm)) {
-    throw new LifetimeExceeded(
-      `the lifetime cap is ε = ${general(limitPerKm, 6)} per km; ${general(spentPerKm, 6)} are spent and this ` +
-        `campaign would add ${general(epsilonPerKm, 6)}. Nothing is drawn; no later date frees what was spent`,
-    );
-  }
+/** Refuse a campaign that would take the sum of ε over all campaigns past the owner's limit. */
+export function checkLifetime(
+  answered: number,
+  spentEpsilonPerKm: number,
+  epsilonPerKm: number,
+  limitEpsilonPerKm: number,
+): void {
+  if (exactSum([spentEpsilonPerKm, epsilonPerKm]) <= limitEpsilonPerKm) return;
+  const used = describeUse(answered, spentEpsilonPerKm, limitEpsilonPerKm);
+  throw new LimitReached(
+    spentEpsilonPerKm < limitEpsilonPerKm
+      ? `This campaign would take you past your limit. ${used} Your phone did not answer.`
+      : used,
+    `The limit for all campaigns together is ε = ${general(limitEpsilonPerKm, 6)} per km; ${general(spentEpsilonPerKm, 6)} is ` +
+      `permanently used, and this campaign would add ${general(epsilonPerKm, 6)}.`,
+  );
+}
+
+function answeredIn(events: readonly LedgerEvent[]): number {
+  return events.filter(({ kind }) => kind === "drawn").length;
 }

@@ -1,4 +1,4 @@
-// Every request that a participant's device makes.
+// Make every request that a device sends to the server.
 
 import type { Bytes } from "../platform/bytes";
 import { policyFromBytes } from "../policy/files";
@@ -21,32 +21,36 @@ import type { HttpRequest } from "./transport";
 const JSON_TYPE = "application/json";
 
 export class ParticipantClient extends RetryingClient {
+  protected override readonly advice = "Join again later; this phone keeps its answer and will send the same one";
+
+  /** Fetch what is announced to everyone. */
   campaign(campaign: string): Promise<Announcement> {
-    return this.ask(get(pathOf(campaign), JSON_TYPE), readAnnouncement);
+    return this.send(get(pathOf(campaign), JSON_TYPE), readAnnouncement);
   }
 
+  /** Fetch the policy of a round. */
   policy(campaign: string, round: number): Promise<Policy> {
-    return this.ask(get(pathOf(campaign, `/rounds/${round}/policy`), POLICY_MEDIA_TYPE), policyFromBytes);
+    return this.send(get(pathOf(campaign, `/rounds/${round}/policy`), POLICY_MEDIA_TYPE), policyFromBytes);
   }
 
-  /** A seat, the same one for the same secret. */
-  enrol(campaign: string, secret: string, invite: string | null): Promise<Seat> {
+  /** Request a seat; the same secret gets the same seat. */
+  takeSeat(campaign: string, secret: string, invite: string | null): Promise<Seat> {
     const headers = { accept: JSON_TYPE, "content-type": JSON_TYPE };
     const body = seatRequestBytes(secret, invite);
-    return this.ask({ method: "POST", path: pathOf(campaign, "/seats"), headers, body }, readSeat);
+    return this.send({ method: "POST", path: pathOf(campaign, "/seats"), headers, body }, readSeat);
   }
 
-  /** Send the one report; as often as it takes, always the same bytes. */
-  report(campaign: string, secret: string, upload: Bytes): Promise<Receipt> {
+  /** Send the report, as often as necessary and always with the same bytes. */
+  report(campaign: string, secret: string, report: Bytes): Promise<Receipt> {
     const headers = { accept: JSON_TYPE, "content-type": JSON_TYPE, authorization: `Bearer ${secret}` };
-    return this.ask({ method: "PUT", path: pathOf(campaign, "/report"), headers, body: upload }, readReceipt);
+    return this.send({ method: "PUT", path: pathOf(campaign, "/report"), headers, body: report }, readReceipt);
   }
 
+  /** Ask whether this device was selected. */
   status(campaign: string, secret: string): Promise<ParticipantStatus> {
     const headers = { accept: JSON_TYPE, authorization: `Bearer ${secret}` };
-    return this.ask({ method: "GET", path: pathOf(campaign, "/status"), headers, body: null }, readStatus);
+    return this.send({ method: "GET", path: pathOf(campaign, "/status"), headers, body: null }, readStatus);
   }
-
 }
 
 function pathOf(campaign: string, rest = ""): string {

@@ -1,8 +1,8 @@
-// How a request is repeated.
+// Send a request again, unchanged, until an answer comes that can be read.
 //
-// It is repeated, byte for byte, when no answer came, when the server was busy or failed (429, 5xx), and when what answered
-// does not speak this protocol (a portal of a hotel). Waits double, with full jitter, so that a thousand devices do not return
-// at once; they depend on the number of the attempt and on randomness alone.
+// A request is repeated when no answer came, when the server was busy or failed (429, 5xx), and when the answer is not of this
+// protocol (for example the login page of a hotel's network). Waits double, with full jitter, so that a thousand devices do not
+// return at once. They depend only on the number of the attempt and on chance.
 
 import { CrowdveilError, ServerRefused, ServerUnreachable, UnexpectedAnswer } from "../errors";
 import type { Bytes } from "../platform/bytes";
@@ -24,40 +24,43 @@ export type Sleep = (seconds: number) => Promise<void>;
 
 export const sleep: Sleep = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
 
-/** Seconds before the next attempt: up to twice as long each time, and as long as the server asked. */
-export function waitS(policy: RetryPolicy, attempt: number, askedS: number, jitterShare: number): number {
-  const most = Math.min(policy.longestWaitS, policy.firstWaitS * 2 ** Math.min(attempt, 60));
-  return Math.min(policy.longestWaitS, askedS + jitterShare * most);
+/** Seconds until the next attempt: up to twice as long each time, plus what the server asked for. */
+export function waitS(policy: RetryPolicy, attempt: number, retryAfterS: number, jitterShare: number): number {
+  const longest = Math.min(policy.longestWaitS, policy.firstWaitS * 2 ** Math.min(attempt, 60));
+  return Math.min(policy.longestWaitS, retryAfterS + jitterShare * longest);
 }
 
+/** Send requests until an answer can be read, the server refuses, or the attempts are used up. */
 export class RetryingClient {
+  /** What a person can do when no answer came; ends the error message. */
+  protected readonly advice: string = "";
+
   constructor(
     private readonly transport: Transport,
     private readonly retryPolicy: RetryPolicy = DEFAULT_RETRY_POLICY,
     private readonly sleep_: Sleep = sleep,
   ) {}
 
-  protected async ask<T>(request: HttpRequest, read: (body: Bytes) => T | Promise<T>): Promise<T> {
+  /** Send a request, again and unchanged where that may help, and read the answer. */
+  protected async send<T>(request: HttpRequest, read: (body: Bytes) => T | Promise<T>): Promise<T> {
     let reason = "";
     for (let attempt = 0; attempt < this.retryPolicy.attempts; attempt++) {
-      let askedS = 0;
-      const reply = await this.send(request);
+      let afterS = 0;
+      const reply = await this.sendOnce(request);
       if (typeof reply === "string") reason = reply;
       else if (reply.status >= 200 && reply.status < 300) return readReply(request, reply, read);
       else {
-        reason = whyBusy(reply);
-        askedS = retryAfterS(reply);
+        reason = reasonToRetry(reply);
+        afterS = retryAfterS(reply);
       }
-      if (attempt + 1 < this.retryPolicy.attempts) await this.sleep_(waitS(this.retryPolicy, attempt, askedS, jitter()));
+      if (attempt + 1 < this.retryPolicy.attempts) await this.sleep_(waitS(this.retryPolicy, attempt, afterS, jitter()));
     }
-    throw new ServerUnreachable(
-      `${request.method} ${request.path}: ${reason} (after ${this.retryPolicy.attempts} attempts). ` +
-        "Join again later: what was drawn is kept, and sent unchanged",
-    );
+    const tried = `(after ${this.retryPolicy.attempts} attempts). ${this.advice}`;
+    throw new ServerUnreachable(`${request.method} ${request.path}: ${reason} ${tried}`.trimEnd());
   }
 
   /** The reply, or why there is none. */
-  private async send(request: HttpRequest): Promise<HttpReply | string> {
+  private async sendOnce(request: HttpRequest): Promise<HttpReply | string> {
     try {
       return await this.transport.send(request);
     } catch (error) {
@@ -72,12 +75,12 @@ async function readReply<T>(request: HttpRequest, reply: HttpReply, read: (body:
     return await read(reply.body);
   } catch (error) {
     if (!(error instanceof CrowdveilError)) throw error;
-    throw new UnexpectedAnswer(`${request.method} ${request.path}: the answer makes no sense: ${error.message}`);
+    throw new UnexpectedAnswer(`${request.method} ${request.path}: the server's answer is not valid: ${error.message}`);
   }
 }
 
-/** Why to try again; a refusal of the server's own is thrown instead. */
-function whyBusy(reply: HttpReply): string {
+/** Say why the request should be tried again; a refusal by the server is thrown instead. */
+function reasonToRetry(reply: HttpReply): string {
   let problem: Problem;
   try {
     problem = readProblem(reply.body);
@@ -85,7 +88,7 @@ function whyBusy(reply: HttpReply): string {
     return `status ${reply.status} without a problem document; is this the right server?`;
   }
   if (problem.status !== reply.status) return `status ${reply.status} with a problem document for ${problem.status}`;
-  if (reply.status < 500 && reply.status !== 429) throw new ServerRefused(problem);
+  if (reply.status < 500 && reply.status !== 429) throw new ServerRefused(problem.kind, problem.detail);
   return `${problem.title} (${problem.detail})`;
 }
 

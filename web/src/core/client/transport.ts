@@ -1,7 +1,7 @@
 // How the page reaches its server: one method, so that the network, a server in a test and a fault injector are the same.
 //
 // Requests go to the page's own origin and nowhere else. A transport answers with whatever status came, or throws a
-// NoAnswerError; it never repeats a request by itself, because only the device knows what may be sent twice.
+// ServerUnreachable; it never repeats a request by itself, because only the device knows what may be sent twice.
 
 import { CrowdveilError, messageOf, ServerUnreachable } from "../errors";
 import { concat, type Bytes } from "../platform/bytes";

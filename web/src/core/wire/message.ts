@@ -52,7 +52,7 @@ export class MessageReader {
 
   protocol(): void {
     const value = this.get("protocol");
-    if (value !== BigInt(PROTOCOL)) throw new InputError("protocol", value, `this program speaks protocol ${PROTOCOL}`);
+    if (value !== BigInt(PROTOCOL)) throw new InputError("protocol", value, `should be ${PROTOCOL}, the only version this program supports`);
   }
 
   text(field: string, pattern: RegExp, expected: string): string {
@@ -108,7 +108,7 @@ export class MessageReader {
 
   private refuseUnknown(): void {
     for (const field of this.document.keys()) {
-      if (!this.fieldsRead.has(field)) throw new InputError(`${this.name}.${field}`, field, "is no field of this message");
+      if (!this.fieldsRead.has(field)) throw new InputError(`${this.name}.${field}`, field, "is not a field of this message");
     }
   }
 }

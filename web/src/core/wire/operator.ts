@@ -1,7 +1,7 @@
 // The operator's messages, as crowdveil.wire.operator defines them on the server.
 
 import type { Algorithm, CampaignState, Enrolment, Period, RoundState, Rule } from "../vocabulary";
-import type { AreaDescription } from "./shape";
+import type { AreaDescription } from "./area";
 
 export interface CampaignPlan {
   protocol: number;
@@ -72,6 +72,12 @@ export interface Preview {
   private_from_epsilon_per_km: number;
   by_epsilon: readonly PreviewPoint[];
   by_wanted: readonly PreviewPoint[];
+}
+
+export interface RoundEstimate {
+  round: number;
+  prior: readonly number[];
+  expected_coverage: number;
 }
 
 /** α, whichever way it was said; at least one. */

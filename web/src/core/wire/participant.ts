@@ -1,5 +1,5 @@
-// What a device and the server say to each other. An upload is as long for one symbol as for any other and for NULL; a
-// status takes STATUS_BYTES whether selected or not.
+// The messages between a device and the server. A report has the same size for every symbol and for NULL; a status takes
+// STATUS_BYTES whether the participant is selected or not.
 
 import type { Json, JsonObject, PlainObject } from "../codec";
 import { InputError } from "../errors";
@@ -22,7 +22,7 @@ export const STATUS_BYTES = 4096;
 const NAME = /^[^\u0000-\u001f\u007f]{1,200}$/u;
 const OFFER = /^[^\u0000-\u0009\u000b-\u001f\u007f]{1,3000}$/u;
 
-/** What anyone may know of a campaign, and all that a device needs to decide whether to take part. */
+/** What is public about a campaign, and all that a device needs to decide whether to take part. */
 export interface Announcement {
   readonly campaign: string;
   readonly name: string;
@@ -33,7 +33,7 @@ export interface Announcement {
   readonly delta: number;
   readonly rule: Rule;
   readonly period: Period;
-  /** ε₀: how much a reply may tell about having a frequent place at all; null takes NULL in the clear. */
+  /** ε₀: how much a report may reveal about having a frequent place at all; null asks for NULL in the clear. */
   readonly nullEpsilon: number | null;
   readonly enrolment: Enrolment;
   readonly rounds: number;
@@ -72,7 +72,7 @@ function readPlainObject(value: Json): JsonObject {
     if (one instanceof Map) waiting.push(...one.values());
     else if (Array.isArray(one)) for (const item of one) waiting.push(item);
     else if (typeof one !== "string" && typeof one !== "bigint") {
-      throw new InputError("area", one, "should hold text, whole numbers, lists and objects only");
+      throw new InputError("area", one, "should contain only text, whole numbers, lists and objects");
     }
   }
   return value;
@@ -96,12 +96,12 @@ function readOpenRound(message: MessageReader): Announcement["open"] {
   return round === null ? null : { round: message.whole("round"), policyHash: message.digest("policy_hash") };
 }
 
-/** Asks for a seat: the device chooses a secret and sends its digest; asking again with it gives the same seat. */
+/** Request a seat. The device chooses a secret and sends its digest; the same digest gets the same seat. */
 export function seatRequestBytes(secret: string, invite: string | null): Bytes {
   return toBytes({ protocol: PROTOCOL, secret_digest: sha256Hex(secret), invite });
 }
 
-/** Where a device belongs: it draws from this policy, once, and uploads in this round. */
+/** A device's place in a round: it draws from this policy once, and reports in this round. */
 export interface Seat {
   readonly campaign: string;
   readonly participant: number;
@@ -121,22 +121,22 @@ export function readSeat(data: Uint8Array): Seat {
   });
 }
 
-/** One report, of the same size for every symbol and for NULL (null). */
-export function uploadBytes(seat: Pick<Seat, "round" | "policyHash">, symbol: number | null): Bytes {
+/** A report as it is sent, once. Its size is the same for every symbol and for NULL (null). */
+export function reportBytes(seat: Pick<Seat, "round" | "policyHash">, symbol: number | null): Bytes {
   if (symbol !== null && !(Number.isInteger(symbol) && symbol >= 0 && symbol < 10 ** SYMBOL_DIGITS)) {
     throw new InputError("symbol", symbol, `should be a whole number of up to ${SYMBOL_DIGITS} digits, or null`);
   }
   const text = symbol === null ? NULL_SYMBOL : symbol.toString().padStart(SYMBOL_DIGITS, "0");
-  const upload: PlainObject = {
+  const report: PlainObject = {
     protocol: PROTOCOL,
     round: seat.round,
     policy_hash: seat.policyHash,
     symbol: text,
   };
-  return toBytes(upload);
+  return toBytes(report);
 }
 
-/** Says that an upload is stored for good; its digest is that of the upload's bytes. */
+/** Confirms that a report is stored permanently; its digest is that of the report's bytes. */
 export interface Receipt {
   readonly campaign: string;
   readonly participant: number;
@@ -170,11 +170,11 @@ export function readStatus(data: Uint8Array): ParticipantStatus {
     const state = message.oneOf("state", PARTICIPANT_STATES);
     const offer = message.textOrNull("offer", OFFER, "should be a text of at most 3,000 bytes");
     if ((offer !== null) !== (state === "selected")) {
-      throw new InputError("offer", offer, "should be there for the selected, and for nobody else");
+      throw new InputError("offer", offer, "should be present for selected participants only");
     }
     message.text("padding", /^ *$/, "should be blanks");
     if (data.length !== STATUS_BYTES) {
-      throw new InputError("status", `${data.length} bytes`, `every status should take ${STATUS_BYTES}`);
+      throw new InputError("status", `${data.length} bytes`, `should take ${STATUS_BYTES}`);
     }
     return { campaign: message.campaign(), participant: message.whole("participant"), state, offer };
   });

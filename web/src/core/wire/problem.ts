@@ -1,33 +1,33 @@
-// Refusals of the server, as RFC 9457 problem documents.
+// Every error that the server answers with over HTTP, in one table, as RFC 9457 problem documents.
 
 import { InputError } from "../errors";
 import { MessageReader } from "./message";
 
 const PREFIX = "/problems/";
 
-/** Status and title of each kind of problem; a document that contradicts them is not this protocol's. */
+/** The status and title of every kind of problem; a document that contradicts them is refused. */
 const PROBLEMS: Readonly<Record<string, readonly [status: number, title: string]>> = {
-  malformed: [400, "The request is not JSON of this protocol"],
-  unauthorized: [401, "A valid token is needed"],
+  malformed: [400, "The request is not valid JSON"],
+  unauthorized: [401, "A valid token is required"],
   forbidden: [403, "This token is for another role"],
-  "bad-invite": [403, "The invite is unknown, or was used by another device"],
-  "not-found": [404, "There is no such thing"],
-  "unknown-participant": [404, "There is no such participant; enrol first"],
-  "method-not-allowed": [405, "This address does not answer that method"],
-  "wrong-state": [409, "The campaign is not in a state that allows this"],
+  "bad-invite": [403, "The invite is unknown or was used by another device"],
+  "not-found": [404, "Not found"],
+  "unknown-participant": [404, "The participant is unknown; request a seat first"],
+  "method-not-allowed": [405, "This address does not support that method"],
+  "wrong-state": [409, "The campaign's state does not allow this"],
   "no-seat": [409, "No seat is free at the moment; ask again when the next round opens"],
-  "report-conflict": [409, "Another report of this participant was stored before; it stays"],
+  "report-conflict": [409, "A different report of this participant is already stored and stays"],
   "round-closed": [409, "The round is closed; the report was not counted"],
   "wrong-round": [409, "The participant's seat is in another round"],
-  "wrong-policy": [409, "The report was drawn from another policy than the round's"],
+  "wrong-policy": [409, "The report was drawn from a policy other than the round's"],
   "too-large": [413, "The request is too large"],
-  "unsupported-media-type": [415, "The request is not of a media type that is read here"],
-  invalid: [422, "A field does not fit"],
-  "wrong-symbol": [422, "The round's policy has no such symbol"],
-  "too-many-requests": [429, "Too many requests; wait and send the same again"],
+  "unsupported-media-type": [415, "The media type of the request is not supported"],
+  invalid: [422, "A field is not valid"],
+  "wrong-symbol": [422, "The round's policy does not have this symbol"],
+  "too-many-requests": [429, "Too many requests; wait, then send the same request again"],
   internal: [500, "The server failed"],
-  unavailable: [503, "The server cannot store at the moment; send the same again"],
-  paused: [503, "The campaign is paused; send the same again later"],
+  unavailable: [503, "The server cannot store anything at the moment; send the same request again"],
+  paused: [503, "The campaign is paused; send the same request again later"],
 };
 
 export interface Problem {

@@ -2,15 +2,16 @@
 
 import {
   CampaignRefused,
+  CrowdveilError,
   EmptyFile,
   FileFormatError,
   InputError,
   LedgerAltered,
-  LifetimeExceeded,
-  LimitExceeded,
+  LimitReached,
   messageOf,
   NoOpenRound,
   NotPrivateError,
+  OutsideLimits,
   OwnerDeclined,
   ServerRefused,
   ServerUnreachable,
@@ -20,7 +21,7 @@ import type { AnnouncementView, Failure, FailureKind } from "../messages";
 import { SameFile } from "./local_data";
 import { CampaignPaused } from "./logging_transport";
 
-/** What a refusal of the server means to a person; any other one means that the reply was not counted. */
+/** What a refusal of the server means to a person; any other one means that the report was not counted. */
 const SERVER_REFUSALS: Readonly<Record<string, FailureKind>> = {
   "not-found": "no-campaign",
   "no-seat": "no-seat",
@@ -36,8 +37,8 @@ const KINDS: readonly (readonly [ErrorClass, FailureKind])[] = [
   [CampaignPaused, "paused"],
   [NoOpenRound, "not-yet"],
   [UnexpectedAnswer, "unexpected-answer"],
-  [LifetimeExceeded, "lifetime"],
-  [LimitExceeded, "limits"],
+  [LimitReached, "lifetime"],
+  [OutsideLimits, "limits"],
   [OwnerDeclined, "declined"],
   [NotPrivateError, "refused"],
   [CampaignRefused, "refused"],
@@ -53,11 +54,11 @@ export function fileFailure(error: unknown): Failure {
 }
 
 export function failureOf(error: unknown, info: AnnouncementView | null = null): Failure {
-  return failure(kindOf(error), messageOf(error), info);
+  return failure(kindOf(error), messageOf(error), error instanceof CrowdveilError ? error.figures : "", info);
 }
 
 function kindOf(error: unknown): FailureKind {
-  if (error instanceof ServerRefused) return SERVER_REFUSALS[error.problem.kind] ?? "not-counted";
+  if (error instanceof ServerRefused) return SERVER_REFUSALS[error.kind] ?? "not-counted";
   const known = KINDS.find(([kind]) => error instanceof kind);
   if (known !== undefined) return known[1];
   if (/quota/i.test(messageOf(error)) || (error instanceof DOMException && error.name === "QuotaExceededError")) {
@@ -66,6 +67,6 @@ function kindOf(error: unknown): FailureKind {
   return error instanceof FileFormatError || error instanceof DOMException ? "storage-blocked" : "failed";
 }
 
-function failure(kind: FailureKind, message: string, info: AnnouncementView | null = null): Failure {
-  return { kind, message, info };
+function failure(kind: FailureKind, message: string, figures = "", info: AnnouncementView | null = null): Failure {
+  return { kind, message, figures, info };
 }

@@ -1,15 +1,15 @@
-// From visits to what the page shows: frequent places, the one that is drawn from, and the odds of what would be sent.
+// From visits to what the page shows: frequent places, the one that is drawn from, and the chances of what would be sent.
 
 import { regionsOf } from "../../core/area/regions";
 import type { Device, Offer } from "../../core/client/device";
-import { symbolOdds } from "../../core/client/explain";
+import { answerText, describeReport, reportFigures, symbolProbabilities } from "../../core/client/explain";
 import type { Policy } from "../../core/policy/policy";
 import { countVisits, type Counts } from "../../core/profile/counts";
 import { frequentPlaces } from "../../core/profile/place";
 import type { Profile } from "../../core/profile/profile";
 import type { Visits } from "../../core/traces/visits";
 import { NULL } from "../../core/vocabulary";
-import type { MapView, OtherSymbols, PlacesView, PlaceView, ReplyPreview, SymbolOdds } from "../messages";
+import type { AnswerChance, MapView, OtherSymbols, PlacesView, PlaceView, ReplyPreview } from "../messages";
 
 /** Beyond, only cells that were visited and targets are drawn. */
 const MAX_REGIONS = 4000;
@@ -23,13 +23,13 @@ export interface FoundPlaces {
 }
 
 export async function findPlaces(device: Device, offer: Offer, visits: Visits): Promise<FoundPlaces> {
-  const { area, targets } = offer.terms;
-  const periods = device.periods(offer.info);
+  const { announcement, area, policy } = offer;
+  const periods = device.periods(announcement);
   const counts = countVisits(visits, area, periods);
   const profile = device.profile(offer, visits);
   const place = device.place(offer, profile);
-  const frequent = new Set(frequentPlaces(profile, offer.info.delta));
-  const wanted = new Set(targets);
+  const frequent = new Set(frequentPlaces(profile, announcement.delta));
+  const wanted = new Set(policy.targets);
   const views = [...profile].map(([cell, probability]): PlaceView => {
     const { latitude, longitude } = area.centre(cell);
     const seen = visitsOf(counts, cell);
@@ -54,24 +54,26 @@ export async function findPlaces(device: Device, offer: Offer, visits: Visits): 
 /** What would be sent from a place: first what counts towards being selected, then the rest; the likeliest of each first. */
 export function replyPreview(policy: Policy, place: number): ReplyPreview {
   const none = place === NULL;
-  if (none && !policy.protectsNull) return { none, clear: true, odds: [], others: [] };
+  const said = { text: describeReport(policy, place), figures: reportFigures(policy, place), none };
+  if (none && !policy.protectsNull) return { ...said, clear: true, chances: [], others: [] };
   const selects = new Set(policy.fields.selecting);
-  const all = symbolOdds(policy, place)
-    .map((share, symbol) => ({ name: policy.symbolName(symbol), share, selecting: selects.has(symbol) }))
+  const all = symbolProbabilities(policy, place)
+    .map((share, symbol) => ({ answer: answerText(policy.symbolName(symbol)), share, selecting: selects.has(symbol) }))
     .sort((a, b) => b.share - a.share);
-  const odds: SymbolOdds[] = [];
+  const chances: AnswerChance[] = [];
   const others: OtherSymbols[] = [];
   for (const selecting of [true, false]) {
     const group = all.filter((one) => one.selecting === selecting);
-    const left = group.splice(MAX_SYMBOLS - odds.length);
-    odds.push(...group);
+    const left = group.splice(MAX_SYMBOLS - chances.length);
+    chances.push(...group);
     if (left.length) others.push({ symbols: left.length, share: left.reduce((sum, { share }) => sum + share, 0), selecting });
   }
-  return { none, clear: false, odds, others };
+  return { ...said, clear: false, chances, others };
 }
 
 async function mapOf(offer: Offer, profile: Profile): Promise<MapView> {
-  const { area, targets } = offer.terms;
+  const { area } = offer;
+  const { targets } = offer.policy;
   const cells =
     area.cells <= MAX_REGIONS
       ? Array.from({ length: area.cells }, (_, cell) => cell)

@@ -249,7 +249,7 @@ export class ParticipantWorker implements WorkerApi {
 
   /** Frequent places; as long as area and visits stay, so does the one that chance picked. */
   async #find(offer: Offer): Promise<FoundPlaces> {
-    const from = JSON.stringify([offer.terms.area.digest, await this.#localData.sources()]);
+    const from = JSON.stringify([offer.area.digest, await this.#localData.sources()]);
     if (this.#found?.from === from) return this.#found;
     const found = await findPlaces(await this.#device(this.#ledger), offer, await this.#localData.visits());
     this.#found = { ...found, from };
@@ -260,12 +260,13 @@ export class ParticipantWorker implements WorkerApi {
     const limits = await this.#localData.limits();
     return new Device({ ...DEFAULT_SETTINGS, limits }, ledger, this.#client, {
       ...DEFAULT_ENVIRONMENT,
-      check: (policy, policyHash, terms) => {
-        const key = [policy.hash, policyHash, terms.area.digest, terms.targets, terms.epsilonPerKm, terms.nullEpsilon].join("|");
+      check: (policy, announcement, area) => {
+        const { open, targets, epsilonPerKm, nullEpsilon } = announcement;
+        const key = [policy.hash, open?.policyHash, area.digest, targets, epsilonPerKm, nullEpsilon].join("|");
         let told = 0;
         const certificate =
           this.#certified.get(key) ??
-          checkPolicy(policy, policyHash, terms, (done, total) => {
+          checkPolicy(policy, announcement, area, (done, total) => {
             if (performance.now() - told < PROGRESS_MS) return;
             told = performance.now();
             this.#tell({ what: "checking", done, total });
@@ -331,18 +332,17 @@ function entryView({ campaign, state, epsilonPerKm, symbol, reason, at }: Ledger
   return { campaign, state, epsilonPerKm, drawn: symbol !== null, reason, at };
 }
 
-function infoView(info: Announcement): AnnouncementView {
-  const { campaign, name, offer, epsilonPerKm, delta, period, nullEpsilon, enrolment, rounds, open, state } = info;
+function infoView(announcement: Announcement): AnnouncementView {
+  const { campaign, name, offer, epsilonPerKm, delta, period, nullEpsilon, enrolment, rounds, open, state } = announcement;
   const round = open?.round ?? null;
   return { campaign, name, offer, epsilonPerKm, delta, period, nullEpsilon, enrolment, rounds, round, state };
 }
 
-function checkedView({ info, terms, policy, certificate }: Offer, offlineSince: number | null): CheckedCampaign {
+function checkedView({ announcement, area, policy, certificate }: Offer, offlineSince: number | null): CheckedCampaign {
   return {
-    info: infoView(info),
-    cells: terms.area.cells,
+    info: infoView(announcement),
+    cells: area.cells,
     policyHash: policy.hash,
-    smallestPerKm: certificate.smallestEpsilonPerKm,
     explanation: explain(certificate),
     offlineSince,
   };

@@ -1,4 +1,4 @@
-// Areas as the console draws them, as crowdveil.wire.shape defines them on the server.
+// How the console requests an area, and what it needs to draw one, as crowdveil.wire.area defines them on the server.
 
 import type { LatLon } from "../area/plane";
 
@@ -20,10 +20,4 @@ export interface AreaShape {
   centres: readonly LatLon[];
   regions: readonly (readonly LatLon[])[];
   nearest_neighbour_km: number;
-}
-
-export interface RoundEstimate {
-  round: number;
-  prior: readonly number[];
-  expected_coverage: number;
 }
