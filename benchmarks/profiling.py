@@ -20,8 +20,8 @@ from crowdveil import Grid
 from crowdveil.area.plane import ECCENTRICITY_SQUARED, SEMI_MAJOR_M
 from crowdveil.batch import (
     COLUMN_NAMES,
+    BatchJob,
     BatchResult,
-    Job,
     PeriodRange,
     ProfileSettings,
     find_inputs,
@@ -108,7 +108,7 @@ def _equal(*found: tuple[int, int, int, float]) -> bool:
 def ours(fixes: Path, out: Path) -> BatchResult:
     """`crowdveil profile`, without its command line."""
     out.mkdir()
-    job = Job(
+    job = BatchJob(
         find_inputs([str(fixes)], COLUMN_NAMES),
         COLUMN_NAMES,
         grid(),

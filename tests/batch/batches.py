@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.batch import (
     PART_BYTES,
+    BatchJob,
     BatchResult,
     ColumnNames,
     Engine,
-    Job,
     PeriodRange,
     ProfileSettings,
     find_inputs,
@@ -80,7 +80,7 @@ def batch(
     patterns = [traces] if isinstance(traces, str | Path) else list(traces)
     column_names = column_names or ColumnNames()
     inputs = find_inputs([str(one) for one in patterns], column_names, out)
-    job = Job(
+    job = BatchJob(
         inputs, column_names, area, period_range or PeriodRange(), profile_settings or ProfileSettings(), part_bytes
     )
     opened = engine or open_engine("duckdb", threads=2)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from crowdveil.batch import COLUMN_NAMES, Engine, PeriodRange, ProfileSettings, find_inputs, save_fixes
-from crowdveil.batch.job import MADE_FROM, Job, run
+from crowdveil.batch.job import MADE_FROM, BatchJob, run
 from crowdveil.errors import EngineError, InputError
 from crowdveil.traces import synthetic_visits
 from tests.batch.batches import SOME_SQUARES, SQUARES, Batch, batch
@@ -141,7 +141,7 @@ def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path, files: Path, duck:
     told_of: list[str] = []
     inputs = find_inputs([str(files)], COLUMN_NAMES)
     (tmp_path / "out").mkdir()
-    run(Job(inputs, COLUMN_NAMES, SQUARES), duck, tmp_path / "out", meddle)
+    run(BatchJob(inputs, COLUMN_NAMES, SQUARES), duck, tmp_path / "out", meddle)
     assert "counting visits" in told_of
     batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
 

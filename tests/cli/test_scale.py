@@ -14,7 +14,7 @@ from time import monotonic, sleep
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from crowdveil.batch import COLUMN_NAMES, Job, PeriodRange, ProfileSettings, find_inputs, open_engine, save_fixes
+from crowdveil.batch import COLUMN_NAMES, BatchJob, PeriodRange, ProfileSettings, find_inputs, open_engine, save_fixes
 from crowdveil.batch import run as run_job
 from crowdveil.simulate.people import FIRST_DAY, SyntheticPopulation
 from crowdveil.traces import Habits, SyntheticCity
@@ -50,7 +50,9 @@ def profiled() -> Path:
     out = Path("profiled")
     out.mkdir()
     span = PeriodRange(start=FIRST_DAY, count=6, train=4)
-    job = Job(find_inputs(["fixes.parquet"], COLUMN_NAMES), COLUMN_NAMES, town.area, span, ProfileSettings(delta=0.5))
+    job = BatchJob(
+        find_inputs(["fixes.parquet"], COLUMN_NAMES), COLUMN_NAMES, town.area, span, ProfileSettings(delta=0.5)
+    )
     engine = open_engine("duckdb", threads=1)
     run_job(job, engine, out, lambda _step, _share: None)
     engine.close()

@@ -17,7 +17,7 @@ import pytest
 import crowdveil as cv
 from crowdveil.client import DeviceSettings, PrivacyLimits
 from crowdveil.errors import CampaignRefused, NotPrivateError
-from crowdveil.policy.policy import MAGIC
+from crowdveil.policy.files import MAGIC
 from tests.client.fake_server import AREA, LN4, TARGETS, FakeServer, new_device, small_policy
 from tests.town import square_town
 

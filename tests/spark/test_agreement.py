@@ -12,9 +12,9 @@ import pytest
 from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.batch import (
     COLUMN_NAMES,
+    BatchJob,
     ColumnNames,
     Engine,
-    Job,
     PeriodRange,
     ProfileSettings,
     find_inputs,
@@ -38,8 +38,8 @@ def job(
     column_names: ColumnNames = COLUMN_NAMES,
     period_range: PeriodRange | None = None,
     profile_settings: ProfileSettings | None = None,
-) -> Job:
-    return Job(
+) -> BatchJob:
+    return BatchJob(
         find_inputs([str(path)], column_names),
         column_names,
         area,

@@ -39,15 +39,15 @@ from crowdveil.vocabulary import DEFAULT_DELTA, Rule
 
 TICKET_BITS = 62
 
-Method = Literal["frequency", "poisson", "recency"]
-METHODS: tuple[Method, ...] = get_args(Method)
+ProfileMethod = Literal["frequency", "poisson", "recency"]
+METHODS: tuple[ProfileMethod, ...] = get_args(ProfileMethod)
 
 
 @dataclass(frozen=True)
 class ProfileSettings:
     """How a profile is made, and which place of it is reported."""
 
-    method: Method = "poisson"
+    method: ProfileMethod = "poisson"
     half_life_periods: float | None = None
     """For recency alone."""
     delta: float = DEFAULT_DELTA

@@ -51,7 +51,7 @@ UNPACKED_BYTES = 1 << 20
 MADE_FROM, COUNTED, REJECTED = "_made_from", "_counted.json", "_rejected"
 """Kept beside the Parquet files of a step; readers of such folders pass over names that begin so."""
 
-Progress: TypeAlias = Callable[[str, float], None]
+BatchProgress: TypeAlias = Callable[[str, float], None]
 """Called with the step and the share of it that is done."""
 
 
@@ -97,7 +97,7 @@ class PeriodRange:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
+class BatchJob:
     """What is asked of a batch."""
 
     inputs: Inputs
@@ -132,7 +132,7 @@ class BatchResult:
     """Steps that an earlier run had done already."""
 
 
-def run(job: Job, engine: Engine, out: Path, progress: Progress) -> BatchResult:
+def run(job: BatchJob, engine: Engine, out: Path, progress: BatchProgress) -> BatchResult:
     """Do what is not done yet, and say what was found."""
     steps = _Steps(job, engine, out, progress)
     with _alone(out):
@@ -165,7 +165,7 @@ def _alone(out: Path) -> Iterator[None]:
 class _Steps:
     """The steps of a job in a folder; each is a file or folder that appears when it is whole."""
 
-    def __init__(self, job: Job, engine: Engine, out: Path, progress: Progress) -> None:
+    def __init__(self, job: BatchJob, engine: Engine, out: Path, progress: BatchProgress) -> None:
         self.job, self.engine, self.out, self.progress = job, engine, out, progress
         self.kept: list[str] = []
         self.at_work: Sequence[str] = ()
@@ -385,7 +385,7 @@ def _listed(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{reason}: {rows:,}" for reason, rows in reasons.items()) or "there is no row at all"
 
 
-def _explained(error: EngineError, job: Job, steps: _Steps) -> Exception:
+def _explained(error: EngineError, job: BatchJob, steps: _Steps) -> Exception:
     if job.inputs.delimiter is None and not job.inputs.remote:
         damaged = name_damaged(steps.at_work, job.column_names.columns)
         if damaged is not None:

@@ -13,7 +13,7 @@ how private it is by `private`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,24 +26,24 @@ from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.policy.policy import Policy
 from crowdveil.prior import Round
+from crowdveil.vocabulary import Progress
 from crowdveil.wire import AuditRecord, AuditSelection
 
-Step = Literal["record", "private", "counted", "selected", "made"]
+AuditStep = Literal["record", "private", "counted", "selected", "made"]
 Grade = Literal["ok", "warning", "failure"]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Finding:
     """One thing that was checked."""
 
-    step: Step
+    step: AuditStep
     grade: Grade
     said: str
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AuditVerdict:
     """What an audit found, in the order of its steps."""
 
     findings: tuple[Finding, ...]
@@ -72,19 +72,19 @@ def repeat(record: AuditRecord) -> Selection:
     return _read(record).select()
 
 
-def check(record: AuditRecord, progress: Progress | None = None) -> Verdict:
+def check(record: AuditRecord, progress: Progress | None = None) -> AuditVerdict:
     """Check every step; a step that cannot be checked, because an earlier one makes no sense, is left out."""
     try:
         played = _read(record)
     except CrowdveilError as error:
-        return Verdict((Finding("record", "failure", str(error)),))
+        return AuditVerdict((Finding("record", "failure", str(error)),))
     findings = []
     total = 2 * len(played.rounds) + 2
     for finding in _steps(played):
         findings.append(finding)
         if progress is not None:
             progress(len(findings), total)
-    return Verdict(tuple(findings))
+    return AuditVerdict(tuple(findings))
 
 
 def _steps(played: _Played) -> Iterator[Finding]:

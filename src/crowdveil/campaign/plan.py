@@ -10,7 +10,7 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, frozen
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_epsilon, check_null_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_null_epsilon, check_prior, check_targets
 from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Algorithm
 
 

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -46,13 +46,13 @@ from crowdveil.arrays import FloatArray, as_cells, frozen
 from crowdveil.campaign.plan import Plan
 from crowdveil.campaign.selection import Reports, Selection, select_by_posterior, select_latest_first
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import Policy, check_prior
+from crowdveil.policy.checks import check_prior
+from crowdveil.policy.policy import Policy
 from crowdveil.policy.quota import minimum_beta
 from crowdveil.policy.solver.completion import MAX_COMPLETION_CELLS
-from crowdveil.policy.solver.optimal import optimal_policy
+from crowdveil.policy.solver.optimal import CompletionKind, optimal_policy
 from crowdveil.prior import NULL_START, Round, pooled_estimate, round_update, round_update_with_null
 
-Columns = Literal["equal", "informative"]
 MAX_BETA = 0.5
 """Ours selects at most half of a round: beyond, being selected says less than not being selected."""
 
@@ -135,7 +135,7 @@ def next_policy(state: State) -> Policy:
     beta = quota(state)
     if plan.algorithm == "algorithm-2":
         return optimal_for_round(state, beta, "equal")
-    completion: Columns = "informative" if len(plan.area) <= MAX_COMPLETION_CELLS else "equal"
+    completion: CompletionKind = "informative" if len(plan.area) <= MAX_COMPLETION_CELLS else "equal"
     return optimal_for_round(state, beta, completion)
 
 
@@ -195,7 +195,7 @@ def _check_opening(state: State, policy: Policy) -> None:
         raise InputError("policy.null_epsilon", policy.null_epsilon, f"should be the plan's, {plan.null_epsilon}")
 
 
-def optimal_for_round(state: State, beta: float, completion: Columns) -> Policy:
+def optimal_for_round(state: State, beta: float, completion: CompletionKind) -> Policy:
     """Make the policy that is optimal for the current estimate at the share β."""
     plan = state.plan
     return optimal_policy(

@@ -2,13 +2,11 @@
 
 from crowdveil.certify.certificate import Certificate, NullFinding, NullWitness, Witness
 from crowdveil.certify.checker import certify, certify_table, smallest_epsilon
-from crowdveil.certify.search import Progress
 
 __all__ = [
     "Certificate",
     "NullFinding",
     "NullWitness",
-    "Progress",
     "Witness",
     "certify",
     "certify_table",

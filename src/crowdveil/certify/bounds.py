@@ -27,7 +27,7 @@ MAX_ENTRIES = 1 << 25
 _CHUNK = 1 << 21
 
 
-class Bounds:
+class BlockBounds:
     """The two tests, for one batch of symbols and one β."""
 
     def __init__(self, blocks: Blocks, xy_m: FloatArray, g: FloatArray, error: FloatArray) -> None:

@@ -21,8 +21,10 @@ from crowdveil.certify.columns import Columns
 from crowdveil.certify.findings import Candidate, Findings
 from crowdveil.certify.inputs import read_table
 from crowdveil.certify.null import check_null
-from crowdveil.certify.search import Progress, Search
-from crowdveil.policy.policy import Policy, check_epsilon
+from crowdveil.certify.search import Search
+from crowdveil.policy.checks import check_epsilon
+from crowdveil.policy.policy import Policy
+from crowdveil.vocabulary import Progress
 
 
 def certify(policy: Policy, *, epsilon_per_km: float | None = None, progress: Progress | None = None) -> Certificate:

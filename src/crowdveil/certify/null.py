@@ -16,7 +16,8 @@ from crowdveil.certify.certificate import NullFinding, NullWitness
 from crowdveil.certify.claim import PrivacyClaim
 from crowdveil.certify.columns import Columns
 from crowdveil.certify.findings import Candidate, Findings
-from crowdveil.policy.policy import Policy, check_null_epsilon
+from crowdveil.policy.checks import check_null_epsilon
+from crowdveil.policy.policy import Policy
 
 
 def check_null(policy: Policy) -> NullFinding | None:

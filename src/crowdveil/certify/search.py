@@ -1,6 +1,6 @@
 """All pairs of cells, without looking at most of them: find the largest loss per km.
 
-Pairs of blocks are opened from the whole area downwards. A pair of blocks is closed when `Bounds` proves that
+Pairs of blocks are opened from the whole area downwards. A pair of blocks is closed when `BlockBounds` proves that
 none of its cells can lose more than the worst pair already known; what is left is split, down to leaves of
 some dozen cells whose pairs are all evaluated. Nothing is closed on an estimate: all comparisons carry their
 error bounds.
@@ -8,19 +8,17 @@ error bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.arrays import IntArray
-from crowdveil.certify.bounds import MAX_ENTRIES, Bounds
+from crowdveil.certify.bounds import MAX_ENTRIES, BlockBounds
 from crowdveil.certify.columns import Columns
 from crowdveil.certify.findings import Findings
 from crowdveil.certify.pairs import Batch, PairSearch
-
-Progress = Callable[[int, int], None]
-"""Told how much of how much is done."""
+from crowdveil.vocabulary import Progress
 
 _TRIPLES = 1 << 16
 
@@ -41,7 +39,7 @@ class Search:
     def run(self, symbols: list[int]) -> None:
         """Search all pairs of cells for these symbols, none of which has a weight 0."""
         self.total = len(symbols) * 4**self.depth
-        size = max(1, MAX_ENTRIES // Bounds.entries_per_symbol(self.blocks))
+        size = max(1, MAX_ENTRIES // BlockBounds.entries_per_symbol(self.blocks))
         for first in range(0, len(symbols), size):
             some = np.array(symbols[first : first + size], dtype=np.int64)
             self._run_batch(Batch.of(self.columns, some, self.blocks.order))
@@ -49,7 +47,7 @@ class Search:
     def _run_batch(self, batch: Batch) -> None:
         if self.depth > 0:
             self.leaves.probe(batch)
-        bounds = Bounds(self.blocks, self.leaves.xy_m, batch.g, batch.error)
+        bounds = BlockBounds(self.blocks, self.leaves.xy_m, batch.g, batch.error)
         bounds.aim(self.leaves.beta_per_m())
         root = np.zeros(len(batch.symbols), dtype=np.int64)
         stack: list[Triples] = [(0, root, root, np.arange(len(root)))]

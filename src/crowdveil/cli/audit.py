@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.campaign.audit import Verdict, check
+from crowdveil.campaign.audit import AuditVerdict, check
 from crowdveil.cli.connection import operator_if_asked
 from crowdveil.cli.console import progress_bar, show_json, show_rows, warn, working
 from crowdveil.cli.files import check_destination, write_whole
@@ -65,7 +65,7 @@ def save(record: AuditRecord, path: Path) -> int:
     return write_whole(path, lambda temporary: temporary.write_bytes(record.to_bytes()))
 
 
-def show_verdict(campaign: str, verdict: Verdict) -> None:
+def show_verdict(campaign: str, verdict: AuditVerdict) -> None:
     """Print what was found, and the judgement."""
     rows = [[one.step, one.grade if one.grade == "ok" else one.grade.upper(), one.said] for one in verdict.findings]
     show_rows("Audit", ["step", "verdict", "what was found"], rows)

@@ -22,7 +22,7 @@ from crowdveil.cli.options import read_epsilon, read_real, read_targets, read_wh
 from crowdveil.cli.shared import taking
 from crowdveil.cli.traces import TraceSource, check_overlap, facts_of_traces, read_traces
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_targets
+from crowdveil.policy.checks import check_targets
 from crowdveil.simulate.compare import HEADER, Comparison, ComparisonSettings, compare, facts, rows, warnings
 from crowdveil.simulate.dataset import Dataset
 from crowdveil.simulate.own import cut_periods, dataset_from_visits
@@ -43,7 +43,7 @@ Examples:
 Named = TypeVar("Named", bound=str)
 
 
-class Period(StrEnum):
+class PeriodOption(StrEnum):
     """What profiles count in."""
 
     week = "week"
@@ -85,7 +85,7 @@ def run(
         str | None,
         typer.Option(help="Instead: the busiest cells of the training periods; 1 unless given.", metavar="NUMBER"),
     ] = None,
-    period: Annotated[Period, typer.Option(help="What people are predicted for.")] = Period.week,
+    period: Annotated[PeriodOption, typer.Option(help="What people are predicted for.")] = PeriodOption.week,
     weekdays_only: Annotated[bool, typer.Option("--weekdays-only", help="Leave weekends out.")] = False,
     start: Annotated[
         str | None, typer.Option(help="First day. Left out: the first in the traces.", metavar="YYYY-MM-DD")
@@ -158,7 +158,7 @@ def run(
     visits = read_traces(traces)
     periods, split = cut_periods(
         visits,
-        days=7 if period is Period.week else 1,
+        days=7 if period is PeriodOption.week else 1,
         weekdays_only=weekdays_only,
         start=first,
         train=learning,

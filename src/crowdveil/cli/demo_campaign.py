@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.campaign.audit import Verdict, check
+from crowdveil.campaign.audit import AuditVerdict, check
 from crowdveil.cli.audit import save
 from crowdveil.cli.campaign import follow
 from crowdveil.cli.console import progress_bar
@@ -36,7 +36,7 @@ class DemoCampaign:
 
     view: CampaignView
     record: AuditRecord
-    verdict: Verdict
+    verdict: AuditVerdict
     totals: FleetTotals
     users: IntArray
     """The user behind each participant who was selected, best first."""

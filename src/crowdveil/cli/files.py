@@ -17,7 +17,8 @@ from crowdveil.arrays import FloatArray, as_cells
 from crowdveil.cli.console import working
 from crowdveil.codec import read_text
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
-from crowdveil.policy.policy import FORMAT, MAGIC, Policy
+from crowdveil.policy.files import FORMAT, MAGIC
+from crowdveil.policy.policy import Policy
 
 LATITUDE_NAMES = ("lat", "latitude")
 LONGITUDE_NAMES = ("lon", "lng", "long", "longitude")

@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from crowdveil.cli.compare import Period, RuleName
+from crowdveil.cli.compare import PeriodOption, RuleName
 from crowdveil.cli.files import load_area, read_prior
 from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole
 from crowdveil.codec import canonical_json, parse_json, read_text
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
-from crowdveil.policy.policy import check_prior
+from crowdveil.policy.checks import check_prior
 from crowdveil.wire import PROTOCOL, CampaignPlan
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -81,7 +81,9 @@ def plan(
     rule: Annotated[
         RuleName | None, typer.Option(help="Which of their frequent places devices report; random unless given.")
     ] = None,
-    period: Annotated[Period | None, typer.Option(help="What people are predicted for; week unless given.")] = None,
+    period: Annotated[
+        PeriodOption | None, typer.Option(help="What people are predicted for; week unless given.")
+    ] = None,
     rounds: Annotated[str | None, typer.Option(help="Rounds; 6 unless given.", metavar="NUMBER")] = None,
     round_size: Annotated[
         str | None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdveil.cli.compare import Period, ProfileName, RuleName, read_day
+from crowdveil.cli.compare import PeriodOption, ProfileName, RuleName, read_day
 from crowdveil.cli.console import note, show, show_json, steps_bar, working
 from crowdveil.cli.files import load_area, open_folder, write_whole
 from crowdveil.cli.options import missing, read_real, read_targets, read_whole
@@ -22,7 +22,7 @@ from crowdveil.cli.traces import Format, TraceSource, read_traces
 from crowdveil.errors import CrowdveilError, InputError
 
 if TYPE_CHECKING:
-    from crowdveil.batch import BatchResult, Inputs, Job
+    from crowdveil.batch import BatchJob, BatchResult, Inputs
     from crowdveil.batch.fixes import ColumnNames
 
 EXAMPLES = """\b
@@ -99,7 +99,7 @@ def run(
     clock: Annotated[
         ClockName, typer.Option(help="What times without an offset mean; local needs --zone.")
     ] = ClockName.utc,
-    period: Annotated[Period, typer.Option(help="What people are predicted for.")] = Period.week,
+    period: Annotated[PeriodOption, typer.Option(help="What people are predicted for.")] = PeriodOption.week,
     weekdays_only: Annotated[bool, typer.Option("--weekdays-only", help="Leave weekends out.")] = False,
     start: Annotated[
         str | None,
@@ -156,7 +156,7 @@ def run(
     if not traces:
         raise missing("traces", "name the files, such as --traces 'fixes/*.parquet'")
     require_batch("profile")
-    from crowdveil.batch import PART_BYTES, ColumnNames, Job, PeriodRange, ProfileSettings, open_engine
+    from crowdveil.batch import PART_BYTES, BatchJob, ColumnNames, PeriodRange, ProfileSettings, open_engine
     from crowdveil.batch import run as run_job
 
     cells = load_area(area)
@@ -166,7 +166,7 @@ def run(
         raise missing("targets", "the rule target-aware needs them, such as --targets 3,17")
     with _in_options():
         period_range = PeriodRange(
-            days=7 if period is Period.week else 1,
+            days=7 if period is PeriodOption.week else 1,
             weekdays_only=weekdays_only,
             start=None if start is None else read_day("start", start),
             count=None if periods is None else read_whole("periods", periods),
@@ -193,7 +193,7 @@ def run(
         raise InputError(
             "traces", inputs.paths[0], "addresses are read by Spark alone; fetch it, or add --engine spark"
         )
-    job = Job(
+    job = BatchJob(
         inputs,
         column_names,
         cells,
@@ -310,7 +310,7 @@ def _stamps(path: Path, out: Path) -> list[list[Any]]:
     return [[str(one.resolve()), one.stat().st_size, one.stat().st_mtime_ns] for one in files if one.is_file()]
 
 
-def _facts(job: Job, found: BatchResult) -> dict[str, str]:
+def _facts(job: BatchJob, found: BatchResult) -> dict[str, str]:
     left_out = ", ".join(f"{reason}: {rows:,}" for reason, rows in found.left_out.items())
     train = f"the first {len(found.train)} to learn from"
     kind = "week" if found.periods.days == 7 else "weekday" if found.periods.weekdays_only else "day"

@@ -23,7 +23,7 @@ from crowdveil.cli.files import load_area, open_folder
 from crowdveil.cli.options import missing, read_epsilon, read_real, read_targets, read_whole, refuse
 from crowdveil.cli.profile import check_memory, named_folder, require_batch
 from crowdveil.errors import FileFormatError, InputError
-from crowdveil.policy.policy import check_targets
+from crowdveil.policy.checks import check_targets
 
 if TYPE_CHECKING:
     from crowdveil.batch import Engine

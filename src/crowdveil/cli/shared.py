@@ -8,10 +8,10 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any
 
-Verb = Callable[..., None]
+VerbFunction = Callable[..., None]
 
 
-def taking(read: Callable[..., Any]) -> Callable[[Verb], Verb]:
+def taking(read: Callable[..., Any]) -> Callable[[VerbFunction], VerbFunction]:
     """A verb that also takes the options of `read`; what `read` makes of them is the verb's first argument.
 
     What `read` opens, as a context manager, is closed behind the verb. The command line is built from signatures, so
@@ -19,7 +19,7 @@ def taking(read: Callable[..., Any]) -> Callable[[Verb], Verb]:
     """
     shared = signature(read, eval_str=True).parameters
 
-    def decorate(verb: Verb) -> Verb:
+    def decorate(verb: VerbFunction) -> VerbFunction:
         first, *own = signature(verb, eval_str=True).parameters.values()
 
         @wraps(verb)

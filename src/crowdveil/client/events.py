@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 from crowdveil.codec import canonical_json, parse_json
 from crowdveil.errors import FileFormatError
 
-Kind = Literal["created", "secret", "seat", "drawn", "acknowledged", "refused"]
-State = Literal["joining", "drawn", "acknowledged", "refused"]
+EventKind = Literal["created", "secret", "seat", "drawn", "acknowledged", "refused"]
+EntryState = Literal["joining", "drawn", "acknowledged", "refused"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class LedgerEvent:
 
     number: int
     campaign: str
-    kind: Kind
+    kind: EventKind
     body: dict[str, Any]
     digest: str
 
@@ -54,7 +54,7 @@ class LedgerEntry:
     epsilon_per_km: float = 0.0
     symbol: int | None = None
     """None until drawn; then for good."""
-    state: State = "joining"
+    state: EntryState = "joining"
     receipt_digest: str = ""
     reason: str = ""
     at: str = ""
@@ -62,7 +62,7 @@ class LedgerEntry:
 
     def after(self, event: LedgerEvent) -> LedgerEntry:
         """The entry once one more event is known."""
-        state = event.kind if event.kind in get_args(State) else self.state
+        state = event.kind if event.kind in get_args(EntryState) else self.state
         known = {name: value for name, value in event.body.items() if name in LedgerEntry.__dataclass_fields__}
         return replace(self, **{**known, "state": state, "at": event.at})
 
@@ -71,7 +71,7 @@ class LedgerEntry:
 
 
 def next_event(
-    events: Sequence[LedgerEvent], campaign: str, kind: Kind, body: dict[str, object], now: str
+    events: Sequence[LedgerEvent], campaign: str, kind: EventKind, body: dict[str, object], now: str
 ) -> LedgerEvent:
     """The event that follows; its time is never before the last one's, whatever the clock says."""
     number = len(events)

@@ -23,13 +23,11 @@ from crowdveil.client.privacy_limits import AnnouncedTerms, check_policy
 from crowdveil.client.round_waiter import RoundWaiter
 from crowdveil.errors import CrowdveilError, NoOpenRound, ServerRefused, ServerUnreachable
 from crowdveil.policy.policy import Policy
-from crowdveil.vocabulary import NULL
+from crowdveil.vocabulary import NULL, Progress
 from crowdveil.wire import Announcement
 
 LATER = ("no-seat", "wrong-state")
 """Refusals of a seat, not of the device: the round is full, or the campaign was closed a moment ago."""
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass

@@ -28,7 +28,7 @@ from datetime import UTC, datetime
 from math import fsum, isfinite
 from pathlib import Path
 
-from crowdveil.client.events import Kind, LedgerEntry, LedgerEvent, next_event, read_events
+from crowdveil.client.events import EventKind, LedgerEntry, LedgerEvent, next_event, read_events
 from crowdveil.errors import CampaignRefused, FileFormatError, InputError
 
 SCHEMA = """
@@ -141,7 +141,9 @@ class Ledger:
 
     # --- the file ---------------------------------------------------------------------------------------
 
-    def _once(self, campaign: str, kind: Kind, body: Callable[[list[LedgerEvent]], dict[str, object]]) -> LedgerEntry:
+    def _once(
+        self, campaign: str, kind: EventKind, body: Callable[[list[LedgerEvent]], dict[str, object]]
+    ) -> LedgerEntry:
         if not campaign:
             raise InputError("campaign", campaign, "should be the campaign's id")
         with self._transaction() as (connection, events):
@@ -202,7 +204,7 @@ def _append(
     connection: sqlite3.Connection,
     events: list[LedgerEvent],
     campaign: str,
-    kind: Kind,
+    kind: EventKind,
     body: dict[str, object],
     now: str,
 ) -> LedgerEvent:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from importlib.metadata import version
@@ -21,12 +21,12 @@ import numpy as np
 
 from crowdveil.paper.cases import Case, Result, joined, run_case
 from crowdveil.paper.cities import CitySource
+from crowdveil.vocabulary import Progress
 
 CODE = 1
 """Raised when the same case would give another result."""
 SEEDS_AT_ONCE = 10
 
-Progress = Callable[[int, int], None]
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 

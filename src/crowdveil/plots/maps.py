@@ -38,7 +38,7 @@ DECADES = 4
 COLOURS = "viridis"
 GROUND, INK, QUIET, TARGET = "#eceef0", "#1c2127", "#5b6570", "#e4003a"
 
-Box: TypeAlias = tuple[float, float, float, float]
+AxesBox: TypeAlias = tuple[float, float, float, float]
 
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -102,7 +102,7 @@ def map_figure(
     height = round(bottom + float(size[1]) + TOP, 2)
     figure = Figure(figsize=(width, height), facecolor="white")
 
-    def box(x: float, y: float, w: float, h: float) -> Box:
+    def box(x: float, y: float, w: float, h: float) -> AxesBox:
         return (x / width, y / height, w / width, h / height)
 
     chart = figure.add_axes(box(LEFT, bottom, float(size[0]), float(size[1])), facecolor=GROUND)

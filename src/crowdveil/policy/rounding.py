@@ -23,7 +23,7 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import DEFAULT_BITS, MAX_BITS
+from crowdveil.policy.checks import DEFAULT_BITS, MAX_BITS
 
 MIN_MIX = 1e-8
 """Mixing in this much costs no one anything and lets a checker decide most inequalities in floating point."""

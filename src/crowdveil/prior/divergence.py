@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdveil.policy.policy import check_prior
+from crowdveil.policy.checks import check_prior
 
 
 def divergence(true: ArrayLike, estimate: ArrayLike) -> float:

@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_limits
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_prior
+from crowdveil.policy.checks import check_prior
 from crowdveil.prior.rounds import Round
 
 BANDWIDTHS = (0.75, 0.0, 1.5)

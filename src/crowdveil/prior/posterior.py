@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 
 from crowdveil.arrays import FloatArray, as_cells
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import Policy, check_null_share, check_prior
+from crowdveil.policy.checks import check_null_share, check_prior
+from crowdveil.policy.policy import Policy
 
 
 def posterior(prior: ArrayLike | None, policy: Policy, symbol: int) -> FloatArray:

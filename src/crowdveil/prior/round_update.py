@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_null_share, check_prior
+from crowdveil.policy.checks import check_null_share, check_prior
 from crowdveil.prior.rounds import Round
 
 

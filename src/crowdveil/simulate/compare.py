@@ -7,7 +7,7 @@ of the first seed, is kept whole: its estimate and its policies are what maps sh
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -20,7 +20,7 @@ from crowdveil.errors import InputError
 from crowdveil.formatting import exact, in_plain_words, rounded_up_below
 from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.baselines.tables import MAX_TABLE_CELLS
-from crowdveil.policy.policy import check_targets
+from crowdveil.policy.checks import check_targets
 from crowdveil.profile.profile import check_delta
 from crowdveil.simulate.dataset import PROFILES, Dataset
 from crowdveil.simulate.records import Record, interval
@@ -34,14 +34,12 @@ from crowdveil.simulate.simulation import (
     covered,
     simulate,
 )
-from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_DELTA, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, Rule
+from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_DELTA, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, Progress, Rule
 
 FIGURE = "comparison"
 CAMPAIGNS: tuple[Method, ...] = ("crowdveil", "crowdveil-known", "algorithm-2", "algorithm-1")
 """Methods with rounds and policies of their own; the first of them that is compared is shown on maps."""
 MAX_SEEDS = 10_000
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ from crowdveil.campaign.selection import rank_groups
 from crowdveil.certify import Certificate, certify
 from crowdveil.draw import WordArray, draw_by_words
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import Policy, check_targets
+from crowdveil.policy.checks import check_targets
+from crowdveil.policy.policy import Policy
 from crowdveil.prior import Round, divergence
 from crowdveil.simulate.simulation import check_terms, wanted_of
 from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, NULL, Algorithm

@@ -9,12 +9,10 @@ from crowdveil.traces.snap import read_snap
 from crowdveil.traces.synthetic_city import Habits, SyntheticCity, synthetic_visits, tower_positions
 from crowdveil.traces.table import read_table
 from crowdveil.traces.timeline import read_timeline
-from crowdveil.traces.trace_files import Progress
 from crowdveil.traces.visits import Visits
 
 __all__ = [
     "Habits",
-    "Progress",
     "SyntheticCity",
     "Visits",
     "count_odd_offsets",

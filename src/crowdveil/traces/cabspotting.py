@@ -13,9 +13,10 @@ import numpy as np
 
 from crowdveil.traces.clock import open_zone, utc_and_offset
 from crowdveil.traces.table import read_table
-from crowdveil.traces.trace_files import Progress, files_of, line_batches
+from crowdveil.traces.trace_files import files_of, line_batches
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = (
     "a folder of new_*.txt with lines 'latitude longitude occupied unixtime', or a CSV: user,utc,lat,lon,occupied"

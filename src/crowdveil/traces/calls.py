@@ -13,9 +13,10 @@ import numpy as np
 
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_times, utc_and_offset
-from crowdveil.traces.trace_files import Progress, csv_batches
+from crowdveil.traces.trace_files import csv_batches
 from crowdveil.traces.visit_builder import UNKNOWN_TOWER, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = "3 fields: user, time, tower id (towers as in the tower file)"
 EXPECTED_TOWERS = "tower positions: id, latitude, longitude, or a heading that names them"

@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.traces.clock import open_zone, read_iso, zone_offsets
-from crowdveil.traces.trace_files import Progress, line_batches
+from crowdveil.traces.trace_files import line_batches
 from crowdveil.traces.visit_builder import DUPLICATE, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = (
     "8 tab-separated fields: user, venue, category id, category, latitude, longitude, "

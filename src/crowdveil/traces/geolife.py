@@ -11,9 +11,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
-from crowdveil.traces.trace_files import Progress, files_of, line_batches
+from crowdveil.traces.trace_files import files_of, line_batches
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = (
     "a folder with USER/Trajectory/*.plt below it; after 6 lines of heading 7 comma-separated fields: "

@@ -13,8 +13,9 @@ from pathlib import Path
 import duckdb
 
 from crowdveil.errors import FileFormatError
-from crowdveil.traces.trace_files import BATCH_ROWS, MAGIC_PARQUET, Progress, reading
+from crowdveil.traces.trace_files import BATCH_ROWS, MAGIC_PARQUET, reading
 from crowdveil.traces.visit_builder import VisitBuilder
+from crowdveil.vocabulary import Progress
 
 TEXT = {"VARCHAR", "UUID"}
 WHOLE = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG")} | {"INTEGER", "UINTEGER"}

@@ -11,9 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
-from crowdveil.traces.trace_files import Progress, line_batches
+from crowdveil.traces.trace_files import line_batches
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = "5 tab-separated fields: user, time such as 2010-10-19T23:55:27Z, latitude, longitude, location id"
 

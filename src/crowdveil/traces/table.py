@@ -10,9 +10,10 @@ from pathlib import Path
 
 from crowdveil.errors import InputError
 from crowdveil.traces.clock import Clock, open_zone, read_times, utc_and_offset
-from crowdveil.traces.trace_files import Progress, csv_batches, is_parquet
+from crowdveil.traces.trace_files import csv_batches, is_parquet
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 
 def read_table(

@@ -23,9 +23,10 @@ import numpy as np
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_times, utc_and_offset
-from crowdveil.traces.trace_files import Progress, read_bytes
+from crowdveil.traces.trace_files import read_bytes
 from crowdveil.traces.visit_builder import DUPLICATE, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = (
     'a Google Timeline export: Records.json with "locations", a month with "timelineObjects", or the phone\'s own with '

@@ -11,17 +11,14 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeAlias
 
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.visit_builder import BROKEN_QUOTING, VisitBuilder
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with what is done and the total: bytes of a file as it lies on disk, or files of a folder."""
+from crowdveil.vocabulary import Progress
 
 BATCH_BYTES = 1 << 20
 BATCH_ROWS = 1 << 13

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
 from crowdveil.policy.baselines.tables import check_table_size, table_policy, uniform_share
-from crowdveil.policy.policy import Policy, check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_prior, check_targets
+from crowdveil.policy.policy import Policy
 from crowdveil.policy.rounding import round_private
 
 ERROR = 1e-14

@@ -7,7 +7,8 @@ from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
 from crowdveil.policy.baselines.tables import check_table_size, table_policy
-from crowdveil.policy.policy import DEFAULT_BITS, Policy
+from crowdveil.policy.checks import DEFAULT_BITS
+from crowdveil.policy.policy import Policy
 
 
 def identity(area: Area, prior: ArrayLike | None, targets: ArrayLike, epsilon_per_km: float) -> Policy:

@@ -33,7 +33,8 @@ from crowdveil.area.regions import Walls, walls
 from crowdveil.arrays import FloatArray, as_floats
 from crowdveil.errors import InputError
 from crowdveil.policy.baselines.tables import check_table_size, table_policy, uniform_share
-from crowdveil.policy.policy import Policy, check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_prior, check_targets
+from crowdveil.policy.policy import Policy
 from crowdveil.policy.rounding import round_private
 
 ERROR = 1e-13

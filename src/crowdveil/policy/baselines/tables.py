@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import IntArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import DEFAULT_BITS, Policy, check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import DEFAULT_BITS, check_epsilon, check_prior, check_targets
+from crowdveil.policy.policy import Policy
 from crowdveil.policy.provenance import provenance
 
 MAX_TABLE_CELLS = 3000

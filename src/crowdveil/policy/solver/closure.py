@@ -37,7 +37,7 @@ from crowdveil.area import Area
 from crowdveil.area.blocks import LEAF_CELLS
 from crowdveil.arrays import BoolArray, FloatArray, IntArray, as_cells, as_floats
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_epsilon
+from crowdveil.policy.checks import check_epsilon
 from crowdveil.policy.solver.laplace_scale import log_chances
 
 DENSE_CELLS = 1500

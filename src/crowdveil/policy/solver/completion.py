@@ -33,7 +33,8 @@ import scipy
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import MAX_TABLE_ENTRIES, Completion, Policy
+from crowdveil.policy.checks import MAX_TABLE_ENTRIES
+from crowdveil.policy.policy import Completion, Policy
 from crowdveil.policy.rounding import round_private
 
 KEPT_BACK = 0.01

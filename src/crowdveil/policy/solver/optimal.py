@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,25 +10,26 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import (
+from crowdveil.policy.checks import (
     DEFAULT_BITS,
     MAX_BITS,
-    Policy,
     check_epsilon,
     check_null_epsilon,
     check_null_share,
     check_prior,
     check_targets,
 )
+from crowdveil.policy.policy import Policy
 from crowdveil.policy.provenance import provenance
 from crowdveil.policy.rounding import mix_share, to_weights
 from crowdveil.policy.solver.completion import check_informative, informative_completion
 from crowdveil.policy.solver.linear_program import solver_version
 from crowdveil.policy.solver.null_closure import NullInput
 from crowdveil.policy.solver.optimum import solve
+from crowdveil.vocabulary import Progress
 
-Progress = Callable[[int, int], None]
-COMPLETIONS = ("equal", "informative")
+CompletionKind = Literal["equal", "informative"]
+"""What those who are not selected send: one symbol, or one of several that hint at where they are."""
 MIN_BITS = 24
 """Fewer leave no room for rounding."""
 
@@ -130,8 +131,8 @@ def _checked(
     pi = check_prior(prior, n)
     if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1):
         raise InputError("beta", beta, "should lie strictly between 0 and 1; minimum_beta computes it")
-    if completion not in COMPLETIONS:
-        raise InputError("completion", completion, f"should be one of {', '.join(COMPLETIONS)}")
+    if completion not in get_args(CompletionKind):
+        raise InputError("completion", completion, f"should be one of {', '.join(get_args(CompletionKind))}")
     if not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
         raise InputError("bits", bits, f"should be a whole number from {MIN_BITS} to {MAX_BITS}")
     if null_epsilon is not None:

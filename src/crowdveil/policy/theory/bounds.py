@@ -7,7 +7,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
-from crowdveil.policy.policy import check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_prior, check_targets
 
 
 def lemma2_bound(area: Area, prior: ArrayLike | None, target: int, *, epsilon_per_km: float) -> float:

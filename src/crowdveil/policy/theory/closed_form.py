@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, as_floats
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_prior, check_targets
 from crowdveil.policy.solver.laplace_scale import log_chances
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_prior, check_targets
 
 ROWS_AT_ONCE = 256
 
