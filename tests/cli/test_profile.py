@@ -63,7 +63,7 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
         (("--targets", "3"), ("targets", "target-aware")),
         (("--rule", "target-aware", "--targets", "25"), ("targets = 25", "0 to 24")),
         (("--start", "July"), ("start = 'July'",)),
-        (("--start", "2024-07-06", "--period", "day", "--weekdays-only"), ("start", "is a weekend")),
+        (("--start", "2024-07-06", "--period", "day", "--weekdays-only"), ("start", "should be a weekday")),
         (("--start", "2150-01-01", "--zone", "Europe/Berlin"), ("no fix lies in", "outside of the periods: 60")),
         (("--periods", "0"), ("periods = 0", "at least 1")),
         (("--periods", "1000000"), ("periods = 1000000", "from 1 to 100,000")),

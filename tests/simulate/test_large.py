@@ -29,7 +29,7 @@ from crowdveil.prior import count_symbols, divergence
 from crowdveil.profile import Periods, count_visits
 from crowdveil.simulate.large import LARGE_METHODS, TURN_FROM, LargeCampaignSettings, LargeCrowd, mixed, simulate_large
 from crowdveil.simulate.people import SCHEMA, SyntheticPopulation, people_of, write_people
-from crowdveil.traces import Habits, SyntheticCity
+from crowdveil.traces import CitySettings, SyntheticCity
 from crowdveil.vocabulary import NULL
 
 USERS, SEED = 1_200, 3
@@ -37,7 +37,7 @@ USERS, SEED = 1_200, 3
 
 @pytest.fixture(scope="module")
 def population() -> SyntheticPopulation:
-    city = SyntheticCity(SEED, USERS, Habits(weeks=6), block_users=500)
+    city = SyntheticCity(SEED, USERS, CitySettings(weeks=6), block_users=500)
     return SyntheticPopulation.over(city, test=2, delta=0.6, densest=1, seed=SEED)
 
 
@@ -74,7 +74,7 @@ def test_all_blocks_live_in_one_town(population: SyntheticPopulation) -> None:
     """Of two towns laid out apart, the busiest cells differ; of two blocks of one they do not."""
     cells = [population.area.locate(block.latitude, block.longitude) for block in population.city]
     share = [np.bincount(c[c >= 0], minlength=len(population.area)) / len(c) for c in cells]
-    other = SyntheticCity(SEED + 1, USERS, population.city.habits).block(0)
+    other = SyntheticCity(SEED + 1, USERS, population.city.settings).block(0)
     elsewhere = population.area.locate(other.latitude, other.longitude)
     foreign = np.bincount(elsewhere[elsewhere >= 0], minlength=len(population.area)) / len(elsewhere)
     assert np.abs(share[0] - share[1]).sum() < 0.5 * np.abs(share[0] - foreign).sum()

@@ -177,7 +177,7 @@ def _synthetic(
     out: Path, *, users: int, weeks: int, test: int, delta: float, densest: int, seed: int
 ) -> dict[str, Any]:
     from crowdveil.simulate.people import SyntheticPopulation, write_people
-    from crowdveil.traces import Habits, SyntheticCity
+    from crowdveil.traces import CitySettings, SyntheticCity
 
     if users > MAX_USERS:
         raise InputError("users", users, f"should be at most {MAX_USERS:,}, more than there are people")
@@ -185,7 +185,7 @@ def _synthetic(
         raise InputError("weeks", weeks, f"should be at most {MAX_WEEKS}, ten years")
     with working("laying out a synthetic city"):
         population = SyntheticPopulation.over(
-            SyntheticCity(seed, users, Habits(weeks)), test=test, delta=delta, densest=densest, seed=seed
+            SyntheticCity(seed, users, CitySettings(weeks)), test=test, delta=delta, densest=densest, seed=seed
         )
     path = out / "people.parquet"
     with _ended_in_order(), progress_bar(f"profiling {users:,} people") as report:

@@ -67,15 +67,15 @@ class SyntheticPopulation:
         cls, city: SyntheticCity, *, test: int, delta: float, densest: int, seed: int, cell_km: float = 1.0
     ) -> SyntheticPopulation:
         """The grid covers the city's radius; targets are the busiest cells of the first block's training weeks."""
-        habits = city.habits
+        settings = city.settings
         check_delta(delta)
-        if habits.weeks < 2:
-            raise InputError("weeks", habits.weeks, "should be at least 2: one to learn from, one to test on")
-        if not 1 <= test < habits.weeks:
-            raise InputError("test", test, f"should leave a week to learn from: 1 to {habits.weeks - 1}")
-        north = habits.radius_km / 111.2
-        east = north / np.cos(np.radians(habits.latitude))
-        latitude, longitude = habits.latitude, habits.longitude
+        if settings.weeks < 2:
+            raise InputError("weeks", settings.weeks, "should be at least 2: one to learn from, one to test on")
+        if not 1 <= test < settings.weeks:
+            raise InputError("test", test, f"should leave a week to learn from: 1 to {settings.weeks - 1}")
+        north = settings.radius_km / 111.2
+        east = north / np.cos(np.radians(settings.latitude))
+        latitude, longitude = settings.latitude, settings.longitude
         grid = Grid.from_bounds(latitude - north, longitude - east, latitude + north, longitude + east, cell_km=cell_km)
         if not 1 <= densest < len(grid):
             raise InputError("densest", densest, f"should be from 1 to {len(grid) - 1}")
@@ -87,11 +87,11 @@ class SyntheticPopulation:
     @property
     def train(self) -> range:
         """All weeks but the last `test`."""
-        return range(self.city.habits.weeks - self.test)
+        return range(self.city.settings.weeks - self.test)
 
     def counts(self, visits: Visits) -> Counts:
         """What the people of a block did."""
-        return count_visits(visits, self.area, Periods(FIRST_DAY, self.city.habits.weeks))
+        return count_visits(visits, self.area, Periods(FIRST_DAY, self.city.settings.weeks))
 
     def people(self, block: int) -> pa.Table:
         """The people of a block, as rows of the table."""

@@ -1,4 +1,14 @@
-"""Readers of published trace formats, and a synthetic city; each yields visits."""
+"""Read location traces of every supported format into `Visits`.
+
+visits          the table that all readers return
+read            picks the reader for a file
+table, timeline, gpx, calls                     readers of general formats
+foursquare, snap, geolife, cabspotting          readers of published data sets
+visit_builder   which rows are kept, and under which reason others are dropped
+clock           time zones and times
+trace_files     opening of plain, compressed and Parquet files
+synthetic_city  draws the visits of people who do not exist
+"""
 
 from crowdveil.traces.cabspotting import read_cabspotting
 from crowdveil.traces.calls import read_calls, read_towers
@@ -6,13 +16,13 @@ from crowdveil.traces.foursquare import count_odd_offsets, read_foursquare
 from crowdveil.traces.geolife import read_geolife
 from crowdveil.traces.gpx import read_gpx
 from crowdveil.traces.snap import read_snap
-from crowdveil.traces.synthetic_city import Habits, SyntheticCity, synthetic_visits, tower_positions
+from crowdveil.traces.synthetic_city import CitySettings, SyntheticCity, synthetic_visits, tower_positions
 from crowdveil.traces.table import read_table
 from crowdveil.traces.timeline import read_timeline
 from crowdveil.traces.visits import Visits
 
 __all__ = [
-    "Habits",
+    "CitySettings",
     "SyntheticCity",
     "Visits",
     "count_odd_offsets",

@@ -1,8 +1,8 @@
-"""GeoLife trajectories: `000/Trajectory/20081023025304.plt` and so on, one folder per user.
+"""Read GeoLife trajectories: `000/Trajectory/20081023025304.plt` and so on, one folder per user.
 
 Six lines of heading, then comma-separated: latitude, longitude, 0, altitude in feet, days since 1899-12-30, date, time.
 Date and time are GMT. Local time is assumed to be that of `zone`: most users lived in Beijing, and the files do not
-tell who was abroad when.
+say who was abroad when.
 """
 
 from __future__ import annotations

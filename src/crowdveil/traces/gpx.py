@@ -1,4 +1,4 @@
-"""GPX tracks, routes and waypoints of one device: points with `lat`, `lon` and a `<time>`."""
+"""Read GPX tracks, routes and waypoints of one device: points with `lat`, `lon` and a `<time>`."""
 
 from __future__ import annotations
 

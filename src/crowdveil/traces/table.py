@@ -1,6 +1,6 @@
-"""Any CSV or Parquet by the names of its columns.
+"""Read any CSV or Parquet file by the names of its columns.
 
-A CSV's delimiter (comma, tab or semicolon) is read off the heading. Parquet is told from CSV by its first bytes.
+The heading of a CSV tells its delimiter (comma, tab or semicolon). A Parquet file is recognised by its first bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def read_table(
     if clock not in ("utc", "local"):
         raise InputError("clock", clock, "should be 'utc' or 'local'")
     if clock == "local" and zone is None:
-        raise InputError("clock", clock, "needs a zone: whose local time is it?")
+        raise InputError("clock", clock, "needs a zone; give the time zone of these local times")
     if zone is not None and offset_minutes is not None:
         raise InputError("zone", zone, "should not be given together with offset_minutes; they may disagree")
     numbers = [latitude, longitude] + ([offset_minutes] if offset_minutes is not None else [])

@@ -29,7 +29,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
-from crowdveil.area.regions import Walls, walls
+from crowdveil.area.regions import VoronoiEdges, voronoi_edges
 from crowdveil.arrays import FloatArray, as_floats
 from crowdveil.errors import InputError
 from crowdveil.policy.baselines.tables import check_table_size, table_policy, uniform_share
@@ -84,7 +84,7 @@ def laplace_table(area: Area, epsilon_per_km: float) -> FloatArray:
         return np.ones((1, 1))
     # At 10,000 between neighbours nothing ever leaves its cell; more would only overflow.
     per_metre = min(check_epsilon(epsilon_per_km), 1e4 / area.nearest_neighbour_km) / 1000.0
-    wall = walls(area)
+    wall = voronoi_edges(area)
     count = len(wall.left)
     index, sign = np.arange(count), np.ones(count)
     crossing = scipy.sparse.coo_array(
@@ -100,7 +100,7 @@ def laplace_table(area: Area, epsilon_per_km: float) -> FloatArray:
     return table
 
 
-def _flows(area: Area, wall: Walls, sources: slice, per_metre: float) -> FloatArray:
+def _flows(area: Area, wall: VoronoiEdges, sources: slice, per_metre: float) -> FloatArray:
     """What passes each wall from left to right, for some sources; lengths are counted in units of 1/ε."""
     xy = area.xy_m.astype(np.float64)
     across = xy[wall.right] - xy[wall.left]
