@@ -27,7 +27,7 @@ from crowdveil.batch import (
     open_engine,
     run,
 )
-from crowdveil.batch.graph import ticket
+from crowdveil.batch.graph import user_hash
 from crowdveil.profile import Periods, Profile, count_visits, frequency, poisson, recency
 from crowdveil.profile.counts import Counts
 from crowdveil.profile.place import choose_place
@@ -166,7 +166,7 @@ def same(
 
 
 def _place(profile: dict[int, float], user: str, profile_settings: ProfileSettings) -> int:
-    drawn = ticket(profile_settings.seed, user)
+    drawn = user_hash(profile_settings.seed, user)
     targets = list(profile_settings.targets) or None
     return choose_place(
         profile, profile_settings.delta, profile_settings.rule, targets, random_below=lambda places: drawn % places

@@ -18,7 +18,7 @@ import pytest
 
 from crowdveil.area import Grid
 from crowdveil.batch.engine import Engine
-from crowdveil.batch.graph import ticket
+from crowdveil.batch.graph import user_hash
 from crowdveil.batch.open_engine import open_engine
 from crowdveil.campaign import Plan, RoundClosed, RoundOpened, advance, begin, next_policy, select
 from crowdveil.campaign.selection import Reports
@@ -92,7 +92,7 @@ def test_the_file_of_people_holds_every_block(
 
 
 def test_none_and_random_are_the_lowest_tickets(crowd: LargeCrowd, rows: pa.Table) -> None:
-    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "ticket"))
+    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "user_hash"))
     reporters = np.flatnonzero(cell != NULL)
     wanted = round(0.05 * len(reporters))
     for method, there in (("random", reporters), ("none", np.flatnonzero(np.isin(cell, crowd.targets)))):
@@ -105,7 +105,7 @@ def test_none_and_random_are_the_lowest_tickets(crowd: LargeCrowd, rows: pa.Tabl
 @pytest.mark.parametrize("algorithm", ["algorithm-2", "crowdveil"])
 def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, algorithm: str) -> None:
     """Driven by hand with the same words; the groups selected whole are those that `select` takes."""
-    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "ticket"))
+    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "user_hash"))
     who = np.arange(USERS) if algorithm == "crowdveil" else np.flatnonzero(cell != NULL)
     reporters = np.flatnonzero(cell != NULL)
     wanted = round(0.05 * len(reporters))
@@ -150,7 +150,7 @@ def test_words_draw_what_the_weights_say(crowd: LargeCrowd) -> None:
     certificate = certify(policy)
     many = 40_000
     cells = np.full(many, crowd.targets[0])
-    words = np.array([ticket(1, str(n)) for n in range(many)], dtype=np.uint64)
+    words = np.array([user_hash(1, str(n)) for n in range(many)], dtype=np.uint64)
     by_words = draw_by_words(policy, cells, certificate, (mixed(words, 1), mixed(words, 2)))
     by_generator = draw_many(policy, cells, certificate, np.random.default_rng(1))
     share = policy.table()[crowd.targets[0]]
@@ -174,8 +174,8 @@ def test_people_of_a_batch(engine: Engine) -> None:
     places = ibis.memtable({"user": ["a", "b"], "cell": [4, None]}, schema={"user": "string", "cell": "int64"})
     found = engine.rows(people_of(visits, places, [4, 5], range(3, 5), 8, engine).order_by("user"))
     assert found == [
-        {"user": "a", "cell": 4, "hits": 2, "ticket": ticket(8, "a")},
-        {"user": "b", "cell": NULL, "hits": 0, "ticket": ticket(8, "b")},
+        {"user": "a", "cell": 4, "hits": 2, "user_hash": user_hash(8, "a")},
+        {"user": "b", "cell": NULL, "hits": 0, "user_hash": user_hash(8, "b")},
     ]
 
 

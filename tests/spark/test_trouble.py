@@ -65,7 +65,7 @@ def test_spark_that_is_killed_halfway_goes_on_where_it_was(files: Path) -> None:
     assert process.returncode == 2, complaint
     assert told == ""
     assert complaint.count("\n") == 1, complaint
-    assert "the same command goes on from where it stopped" in complaint
+    assert "the same command continues from where it stopped" in complaint
     say(f"killed: {complaint.strip()}")
     kept = len(list(files.glob("spark/visits.parts/*/_rejected")))
     assert 2 <= kept < 4

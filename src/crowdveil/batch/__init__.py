@@ -1,4 +1,11 @@
-"""The same profiles for millions of users: expressions that DuckDB evaluates on this machine, or Spark on a cluster."""
+"""Compute profiles, places and a prior for millions of users, on DuckDB or Spark.
+
+job             runs a batch step by step, and resumes an interrupted one
+graph           the formulas, as expressions that an engine evaluates
+fixes, headings, inputs, cells      from files to fixes in cells
+engine          what an engine must do; duckdb_engine, spark_engine, open_engine
+store           reads and writes fixes as Parquet files
+"""
 
 from crowdveil.batch.engine import Engine
 from crowdveil.batch.fixes import ColumnNames

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from crowdveil.campaign.audit import AuditVerdict, check
+from crowdveil.campaign.audit import AuditVerdict, check_record
 from crowdveil.cli.connection import operator_if_asked
 from crowdveil.cli.console import progress_bar, show_json, show_rows, warn, working
 from crowdveil.cli.files import check_destination, write_whole
@@ -50,9 +50,9 @@ def run(
     if out is not None:
         save(found, out)
     with progress_bar("repeating the campaign") as report:
-        verdict = check(found, report)
+        verdict = check_record(found, report)
     if json:
-        findings = [{"step": one.step, "grade": one.grade, "said": one.said} for one in verdict.findings]
+        findings = [{"step": one.step, "grade": one.grade, "said": one.text} for one in verdict.findings]
         show_json({"campaign": found.campaign, "reproduced": verdict.reproduced, "findings": findings})
     else:
         show_verdict(found.campaign, verdict)
@@ -67,7 +67,7 @@ def save(record: AuditRecord, path: Path) -> int:
 
 def show_verdict(campaign: str, verdict: AuditVerdict) -> None:
     """Print what was found, and the judgement."""
-    rows = [[one.step, one.grade if one.grade == "ok" else one.grade.upper(), one.said] for one in verdict.findings]
+    rows = [[one.step, one.grade if one.grade == "ok" else one.grade.upper(), one.text] for one in verdict.findings]
     show_rows("Audit", ["step", "verdict", "what was found"], rows)
     if verdict.reproduced:
         typer.echo(f"Campaign {campaign} is reproduced.")

@@ -138,7 +138,7 @@ def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, outcome: Demo
         f"their place; {sum(chosen.chances):.1f} were expected by what the reports told. They came to it in "
         f"{covered(outcome.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
     )
-    failed = [finding.said for finding in outcome.verdict.findings if finding.grade == "failure"]
+    failed = [finding.text for finding in outcome.verdict.findings if finding.grade == "failure"]
     if failed:
         raise CrowdveilError(f"the campaign's record does not repeat: {failed[0]} (see {out / 'record.json'})")
     _step(

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.campaign.audit import AuditVerdict, check
+from crowdveil.campaign.audit import AuditVerdict, check_record
 from crowdveil.cli.audit import save
 from crowdveil.cli.campaign import follow
 from crowdveil.cli.console import progress_bar
@@ -74,7 +74,7 @@ def run_campaign(
     save(record, folder / "record.json")
     write_whole(folder / "selection.csv", lambda path: path.write_bytes(selection.encode()))
     with progress_bar("repeating the campaign") as report:
-        verdict = check(record, report)
+        verdict = check_record(record, report)
     chosen = [order[totals.device_of[who]] for who in record.selection.participants]
     return DemoCampaign(view, record, verdict, totals, np.array(chosen, dtype=np.int64))
 

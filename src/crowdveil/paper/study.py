@@ -75,7 +75,7 @@ def run_study(
     step: OnStep = lambda _: None,
     workers: int | None = None,
 ) -> Study:
-    """Run or resume a study, and write all it found into a folder."""
+    """Run or resume a study, and write all results into a folder."""
     effort = QUICK if quick else FULL
     figures = OF_STUDY[source.name]
     folder.mkdir(parents=True, exist_ok=True)

@@ -311,7 +311,7 @@ class Policy:
             raise FileFormatError(f"{path}: neither a policy in JSON nor in compact form") from None
 
     def _fields(self) -> files.Fields:
-        """All fields by their names in the files, in the order of the JSON."""
+        """Return all fields by their names in the files, in the order of the JSON."""
         fields: files.Fields = {
             "epsilon_per_km": self.epsilon_per_km,
             "value": self.value,

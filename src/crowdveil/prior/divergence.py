@@ -9,7 +9,7 @@ from crowdveil.policy.checks import check_prior
 
 
 def divergence(true: ArrayLike, estimate: ArrayLike) -> float:
-    """Kullback-Leibler divergence Σ π ln(π / π̂) in nats; infinite where people are in a cell estimated empty."""
+    """Compute the Kullback-Leibler divergence Σ π ln(π / π̂) in nats; infinite where π̂ is 0 and π is not."""
     p = check_prior(true, np.size(true))
     q = check_prior(estimate, len(p))
     there = p > 0

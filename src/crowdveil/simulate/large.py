@@ -183,7 +183,9 @@ def _campaign(
 
 def _play(crowd: LargeCrowd, here: Expression, policy: Policy) -> tuple[_LargeRun, int]:
     """One pass: everyone in a round draws; the engine counts what was sent, and who sent NULL."""
-    draw = crowd.engine.columnwise(f"draw_{policy.hash[:16]}", _Draw(policy, certify(policy)), ("int64",) * 2, "int64")
+    draw = crowd.engine.column_function(
+        f"draw_{policy.hash[:16]}", _Draw(policy, certify(policy)), ("int64",) * 2, "int64"
+    )
     sent = here.mutate(symbol=draw(here.cell, here.ticket))
     totals = sent.group_by("symbol").agg(people=sent.count(), hits=sent.hits.sum().cast("int64"))
     counts, hits = (np.zeros(policy.symbol_count, dtype=np.int64) for _ in range(2))

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from crowdveil.area import Area, Grid
 from crowdveil.batch.engine import Engine
 from crowdveil.batch.fixes import Expression
-from crowdveil.batch.graph import ticket, tickets
+from crowdveil.batch.graph import user_hash, user_hashes
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.profile import Counts, Periods, count_visits, poisson
 from crowdveil.profile.place import choose_places
@@ -30,7 +30,7 @@ from crowdveil.profile.profile import check_delta
 from crowdveil.traces import SyntheticCity, Visits
 from crowdveil.vocabulary import NULL
 
-SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("ticket", pa.int64())])
+SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("user_hash", pa.int64())])
 FIRST_DAY = date(2024, 1, 1)
 """Of every synthetic city."""
 
@@ -48,7 +48,7 @@ def people_of(
     hits = there.select("user", "period").distinct().group_by("user").agg(hits=lambda rows: rows.count())
     joined = places.left_join(hits, "user")
     people = joined.select("user", cell=joined.cell.fill_null(NULL), hits=joined.hits.fill_null(0))
-    return people.mutate(ticket=tickets(seed, engine.columnwise)(people.user))
+    return people.mutate(ticket=user_hashes(seed, engine.column_function)(people.user))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +100,9 @@ class SyntheticPopulation:
         generator = np.random.default_rng([self.seed, block])
         cell = choose_places(poisson(counts, self.train), self.delta, "target-aware", generator, self.targets)
         hits = counts.periods_at(self.targets, range(self.train.stop, len(counts.periods)))
-        return pa.table([visits.users, cell, hits, [ticket(self.seed, name) for name in visits.users]], schema=SCHEMA)
+        return pa.table(
+            [visits.users, cell, hits, [user_hash(self.seed, name) for name in visits.users]], schema=SCHEMA
+        )
 
 
 def write_people(
