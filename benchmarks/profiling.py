@@ -20,8 +20,8 @@ from crowdveil import Grid
 from crowdveil.area.plane import ECCENTRICITY_SQUARED, SEMI_MAJOR_M
 from crowdveil.batch import (
     COLUMN_NAMES,
+    BatchJob,
     BatchResult,
-    Job,
     PeriodRange,
     ProfileSettings,
     find_inputs,
@@ -29,7 +29,7 @@ from crowdveil.batch import (
     run,
     save_fixes,
 )
-from crowdveil.traces import Habits, SyntheticCity
+from crowdveil.traces import CitySettings, SyntheticCity
 
 WEEKS, TRAIN = 45, 40
 USERS, SLOW_USERS = 40_000, 400
@@ -48,7 +48,7 @@ def profiling() -> Iterator[Line]:
     with TemporaryDirectory() as name:
         folder = Path(name)
         fixes = folder / "fixes.parquet"
-        rows = save_fixes(SyntheticCity(7, USERS, Habits(WEEKS)), fixes)
+        rows = save_fixes(SyntheticCity(7, USERS, CitySettings(WEEKS)), fixes)
         mine, theirs, in_polars = ([] for _ in range(3))
         for number in range(RUNS):  # in turns: what else the machine does hits all of them
             theirs.append(_seconds(by_hand, fixes, folder / f"hand-{number}"))
@@ -108,7 +108,7 @@ def _equal(*found: tuple[int, int, int, float]) -> bool:
 def ours(fixes: Path, out: Path) -> BatchResult:
     """`crowdveil profile`, without its command line."""
     out.mkdir()
-    job = Job(
+    job = BatchJob(
         find_inputs([str(fixes)], COLUMN_NAMES),
         COLUMN_NAMES,
         grid(),
@@ -244,7 +244,7 @@ def _plane() -> dict[str, float]:
 
 def _beside_skmob(folder: Path, fixes_per_s: float) -> Line:
     what = "profile, fixes a second: scikit-mobility"
-    (few,) = SyntheticCity(7, SLOW_USERS, Habits(WEEKS))
+    (few,) = SyntheticCity(7, SLOW_USERS, CitySettings(WEEKS))
     try:
         found = ask(
             "skmob", user=few.user, time=few.utc_s + few.offset_s, latitude=few.latitude, longitude=few.longitude,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.policy.policy import MAGIC
+from crowdveil.policy.files import MAGIC
 from crowdveil.policy.solver.optimum import solve
 
 LEAST = -(2**63)

@@ -160,9 +160,9 @@ def test_nothing_is_drawn_without_a_certificate_that_says_private() -> None:
     steep = replace(policy, epsilon_per_km=0.1)
     refused = certify(steep)
     assert not refused.ok
-    with pytest.raises(NotPrivateError, match="nothing is drawn"):
+    with pytest.raises(NotPrivateError, match="refusing to draw"):
         draw(steep, 0, refused)
-    with pytest.raises(NotPrivateError, match="nothing is drawn"):
+    with pytest.raises(NotPrivateError, match="refusing to draw"):
         draw_many(steep, [0], refused, np.random.default_rng(1))
 
 

@@ -53,15 +53,19 @@ MAY_IMPORT: dict[str, set[str]] = {
 }  # fmt: skip
 """The rooms, each with the rooms before it that it may know; a room that is not listed fails the test."""
 
+POLICY_VALUE = {"crowdveil.policy.policy", "crowdveil.policy.checks"}
 ONLY_VALUES = {
-    "certify": {"crowdveil.policy.policy"},
-    "draw": {"crowdveil.policy.policy"},
-    "prior": {"crowdveil.policy.policy"},
-    "store": {"crowdveil.policy.policy", "crowdveil.campaign.selection"},
-    "client": {"crowdveil.policy.policy"},
+    "certify": POLICY_VALUE,
+    "draw": POLICY_VALUE,
+    "prior": POLICY_VALUE,
+    "store": {*POLICY_VALUE, "crowdveil.campaign.selection"},
+    "client": POLICY_VALUE,
 }
-"""Rooms that know of `policy` (and the store of `campaign`) nothing but the value: the checker cannot share a bug of
-the maker, and a device cannot make policies."""
+"""Rooms that know of `policy` (and the store of `campaign`) nothing but the value and its checks: the checker cannot
+share a bug of the maker, and a device cannot make policies."""
+
+BEHIND_THE_VALUE = {"crowdveil.policy", *POLICY_VALUE, "crowdveil.policy.encoding", "crowdveil.policy.files"}
+"""All of `policy` that the value itself reaches: nothing in there makes policies."""
 
 HEAVY = {
     "alembic": {"store"},
@@ -141,6 +145,23 @@ def test_some_rooms_know_a_policy_only_as_a_value(room: str) -> None:
                 assert room_of(other) not in limited or other in ONLY_VALUES[room], f"{name} imports {other}"
 
 
+def reached_from(name: str) -> set[str]:
+    """Every module that a module imports, directly or through others, and the module itself."""
+    reached, waiting = set(), [name]
+    while waiting:
+        one = waiting.pop()
+        reached.add(one)
+        waiting += [other for other in own(one) if other in modules() and other not in reached]
+    return reached
+
+
+def test_the_checker_and_the_draw_reach_nothing_that_makes_policies() -> None:
+    for name in modules():
+        if room_of(name) in ("certify", "draw"):
+            makers = {one for one in reached_from(name) if room_of(one) == "policy"} - BEHIND_THE_VALUE
+            assert not makers, f"{name} reaches {sorted(makers)}"
+
+
 def test_the_table_of_rooms_is_the_tree() -> None:
     assert set(MAY_IMPORT) == {room_of(name) for name in modules()}
 
@@ -148,12 +169,7 @@ def test_the_table_of_rooms_is_the_tree() -> None:
 def test_the_server_never_sees_traces_or_profiles() -> None:
     for name in modules():
         if room_of(name) in ("server", "store"):
-            reached, waiting = set(), [name]
-            while waiting:
-                one = waiting.pop()
-                reached.add(one)
-                waiting += [other for other in own(one) if other in modules() and other not in reached]
-            private = {one for one in reached if room_of(one) in ("traces", "profile", "simulate", "batch")}
+            private = {one for one in reached_from(name) if room_of(one) in ("traces", "profile", "simulate", "batch")}
             assert not private, f"{name} reaches {sorted(private)}"
 
 
@@ -206,17 +222,47 @@ def test_one_module_knows_the_solver_of_linear_programs() -> None:
     assert users == ["crowdveil.policy.solver.linear_program"]
 
 
+def type_alias(node: ast.stmt) -> str | None:
+    """The name X that a statement gives to a type: `X: TypeAlias = ...`, `X = Literal[...]`, `X = dict[...] | None`."""
+    if isinstance(node, ast.AnnAssign):
+        marked = isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias"
+        return node.target.id if marked and isinstance(node.target, ast.Name) else None
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+        return None
+    name, value = node.targets[0].id, node.value
+    while isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr):
+        value = value.left
+    return name if isinstance(value, ast.Subscript) and not name.isupper() else None
+
+
 def definitions() -> list[tuple[str, str]]:
-    """Public classes and type names with the modules that define them."""
+    """Public classes and type aliases with the modules that define them.
+
+    The options of a verb are `Annotated` names too, and belong to that verb: those of the command line do not count.
+    """
     found = []
     for module, path in modules().items():
-        body = ast.parse(path.read_text(encoding="utf-8")).body
-        classes = [node.name for node in body if isinstance(node, ast.ClassDef)]
-        found += [(name, module) for name in classes if not name.startswith("_")]
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            option = room_of(module) == "cli" and isinstance(node, ast.Assign) and "Annotated" in ast.dump(node.value)
+            name = node.name if isinstance(node, ast.ClassDef) else None if option else type_alias(node)
+            if name is not None and not name.startswith("_"):
+                found.append((name, module))
     return found
 
 
-def test_no_public_class_name_means_two_things() -> None:
+def test_the_search_for_type_aliases_finds_every_kind() -> None:
+    written = """
+One: TypeAlias = int
+Two = Literal["x"]
+Three = Callable[[int], None] | None
+Four = dict[str, int]
+NUMBERS = table["x"]
+count = 1
+"""
+    assert [type_alias(node) for node in ast.parse(written).body] == ["One", "Two", "Three", "Four", None, None]
+
+
+def test_no_public_class_or_type_name_means_two_things() -> None:
     places: dict[str, list[str]] = {}
     for name, module in definitions():
         places.setdefault(name, []).append(module)

@@ -1,4 +1,4 @@
-"""The array types of the whole project, and the few ways arrays enter it."""
+"""Define the array types of the project, and check and freeze arrays that come from outside."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def as_array(field: str, values: Any, expected: str) -> NDArray[Any]:
-    """Read anything as an array; rows of different lengths and numbers beyond all bounds are an InputError."""
+    """Read anything as an array; raise InputError for rows of different lengths and for numbers that are too large."""
     try:
         return np.asarray(values)
     except (TypeError, ValueError, OverflowError):
@@ -29,7 +29,7 @@ def as_array(field: str, values: Any, expected: str) -> NDArray[Any]:
 
 
 def as_floats(field: str, values: ArrayLike) -> FloatArray:
-    """Read `values` as a float64 array, or say which field is not made of numbers."""
+    """Read `values` as a float64 array; raise InputError, naming the field, if they are not numbers."""
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""One report: a symbol drawn from a certified policy, in whole numbers, by the operating system's generator.
+"""Draw one report: a symbol from a certified policy, in whole numbers, from the operating system's generator.
 
 A row of weights sums to 2^B, so B random bits u, uniform on 0 .. 2^B - 1, choose exactly:
 
@@ -8,7 +8,7 @@ so P(s | l) = w_s / 2^B to the last bit.
 
 A completion refines the last symbol by a second draw of B bits, independent of the first.
 
-A phone without a frequent place draws in the same way, from the row for NULL, where the policy has one.
+A device without a frequent place draws in the same way, from the row for NULL, where the policy has one.
 
 Symbols are numbered as the columns of `weights`; with a completion the last column gives way to the refined
 symbols, so with m columns the refined symbol j is number m - 1 + j (as in `Policy.symbol_name`).
@@ -32,7 +32,7 @@ from crowdveil.vocabulary import NULL
 
 WordArray: TypeAlias = NDArray[np.uint64]
 CHUNK = 1 << 16
-"""Simulated draws made at once: small enough for the working arrays to stay in the processor's cache."""
+"""Simulated draws made at once, so that the arrays stay in the processor's cache."""
 
 
 def draw(
@@ -41,19 +41,19 @@ def draw(
     certificate: Certificate,
     random_bits: Callable[[int], int] = secrets.randbits,
 ) -> int:
-    """Draw the symbol that a phone in `cell` sends; send it once and keep it, drawing again adds to the loss.
+    """Draw the symbol that a device in `cell` sends. Draw once and keep the symbol: every further draw costs privacy.
 
-    `place.NULL` draws for a phone without a place, from a policy that has a row for it.
+    `NULL` (-1) draws for a device without a place, from a policy that has a row for it.
     `random_bits(k)` gives a whole number uniform on 0 .. 2^k - 1; by default from the operating system.
     """
     _require(certificate, policy)
     weights, refined_row = policy.inputs()
     (place,) = _places("cell", [cell], policy).tolist()
-    # Side channels: how long this takes, and how much randomness it eats, must not tell where the phone is.
+    # Side channels: neither the time nor the amount of randomness that this takes may depend on the place.
     # So both stages are always drawn and always looked up, whichever symbol the first one gives, and a
     # look-up compares with every boundary instead of stopping at the right one. What is left (caches, the
-    # interpreter's own arithmetic) is far below the jitter of a network; still, whoever sends the symbol
-    # should do so at a time that was fixed before it was drawn.
+    # interpreter's own arithmetic) is far below the jitter of a network; still, the symbol should be sent at a
+    # time that was fixed before it was drawn.
     symbol = _pick(weights[place], _bits(random_bits, policy.bits))
     if policy.completion is None or refined_row is None:
         return symbol
@@ -69,7 +69,7 @@ def draw_many(
     certificate: Certificate,
     generator: np.random.Generator,
 ) -> IntArray:
-    """Draw a symbol for each of many cells, or `place.NULL`, for simulations; a real phone uses `draw`."""
+    """Draw a symbol for each of many cells, or `NULL`, for simulations; a device uses `draw`."""
     _require(certificate, policy)
     if not isinstance(generator, np.random.Generator):
         raise InputError("generator", generator, "should be a numpy.random.Generator, such as default_rng(7)")
@@ -94,9 +94,9 @@ def draw_many(
 def draw_by_words(
     policy: Policy, cells: ArrayLike, certificate: Certificate, words: tuple[WordArray, WordArray]
 ) -> IntArray:
-    """Draw as `draw_many` does, by given random words of 64 bits, two for each cell: for simulations in several places.
+    """Draw like `draw_many` from given random words of 64 bits, two for each cell, for distributed simulations.
 
-    Who sends what then depends on nothing but the sender's own words, in whatever order and company they come.
+    What a sender sends then depends only on that sender's words, not on the order or number of senders.
     """
     _require(certificate, policy)
     weights, refined_row = policy.inputs()
@@ -119,14 +119,14 @@ def _require(certificate: Certificate, policy: Policy) -> None:
     if certificate.epsilon_per_km > policy.epsilon_per_km:
         raise NotPrivateError(
             f"policy {policy.hash[:12]}: it states ε = {policy.epsilon_per_km:.12g} per km, "
-            f"but the certificate is for {certificate.epsilon_per_km:.12g}; certify what it states"
+            f"but the certificate is for {certificate.epsilon_per_km:.12g}; certify it at the ε that it states"
         )
     if not certificate.ok:
-        raise NotPrivateError(f"policy {policy.hash[:12]}: nothing is drawn from it. {certificate.explain()}")
+        raise NotPrivateError(f"policy {policy.hash[:12]}: refusing to draw from it. {certificate.explain()}")
 
 
 def _places(name: str, cells: ArrayLike, policy: Policy) -> IntArray:
-    """Rows to draw from: cells, and n for NULL where the policy has a row for it."""
+    """Return the rows to draw from: cells, and n for NULL where the policy has a row for it."""
     given = as_array(name, cells, "cells are whole numbers")
     if policy.null_weights is None or given.dtype.kind not in "iu":
         return as_cells(name, cells, len(policy))
@@ -147,7 +147,7 @@ def _pick(weights: IntArray, number: int) -> int:
 
 
 def _random(bits: int, count: int, generator: np.random.Generator) -> IntArray:
-    """Whole numbers uniform on 0 .. 2^bits - 1: the high bits of 64."""
+    """Draw whole numbers uniform on 0 .. 2^bits - 1: the high bits of 64."""
     return _high_bits(generator.integers(0, 1 << 64, size=count, dtype=np.uint64), bits)
 
 
@@ -156,7 +156,7 @@ def _high_bits(words: WordArray, bits: int) -> IntArray:
 
 
 def _draw_pairs(first: IntArray, rows: IntArray, bits: int, generator: np.random.Generator, symbols: IntArray) -> None:
-    """Two symbols: 0 when u lies below the first weight, else 1."""
+    """Draw one of two symbols: 0 if u lies below the first weight, else 1."""
     for start in range(0, len(rows), CHUNK):
         part = slice(start, start + CHUNK)
         boundary = first[rows[part]]
@@ -164,7 +164,7 @@ def _draw_pairs(first: IntArray, rows: IntArray, bits: int, generator: np.random
 
 
 def _look_up(weights: IntArray, rows: IntArray, numbers: IntArray, symbols: IntArray) -> None:
-    """Many symbols: bring equal rows together, so that each row's boundaries are summed once."""
+    """Draw one of many symbols: group equal rows, so that each row's boundaries are summed once."""
     order = np.argsort(rows, kind="stable")
     borders = np.flatnonzero(np.diff(rows[order], prepend=-1, append=-1))
     for start, end in pairwise(borders):

@@ -30,11 +30,11 @@ from crowdveil.campaign import (
     begin,
     expected_coverage,
     next_policy,
+    preview_state,
     quota,
     reporting_share,
     resume,
     select,
-    sketch,
 )
 from crowdveil.certify import Certificate, Witness, certify, certify_table, smallest_epsilon
 from crowdveil.draw import draw, draw_many
@@ -174,6 +174,7 @@ __all__ = [
     "poisson",
     "pooled_estimate",
     "posterior",
+    "preview_state",
     "profile_visits",
     "quota",
     "read_traces",
@@ -184,7 +185,6 @@ __all__ = [
     "run_campaign",
     "sample_planar_laplace",
     "select",
-    "sketch",
     "smallest_epsilon",
     "synthetic_visits",
     "target_chances",

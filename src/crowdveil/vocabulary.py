@@ -5,8 +5,9 @@ Imports nothing of the project, so that any room may import it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 # --- the place to report --------------------------------------------------------------------------------------
 
@@ -41,3 +42,8 @@ DEFAULT_CONFIDENCE: Final = 0.95
 """Of Algorithm 2: the chance that as many people as wanted can be selected."""
 DEFAULT_SHARE_WANTED: Final = 0.05
 """People wanted, as a share of those who report."""
+
+# --- long work ------------------------------------------------------------------------------------------------
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Called now and then with how much is done and how much there is in total."""

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdveil.area import Area, Grid, Hexagons, Towers
-from crowdveil.area.regions import regions, walls
+from crowdveil.area.regions import regions, voronoi_edges
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
 
@@ -70,7 +70,7 @@ def test_every_wall_is_equally_near_to_its_two_cells_and_nearer_to_no_other(
     points: list[tuple[int, int]],
 ) -> None:
     area = Area.from_points_km(np.array(points) / 1000)
-    left, right, begin, end = walls(area)
+    left, right, begin, end = voronoi_edges(area)
     one, two = area.xy_m[left].astype(float), area.xy_m[right].astype(float)
     across = (two - one) / np.hypot(*(two - one).T)[:, None]
     first = np.where(np.isinf(begin), np.minimum(end, 0) - 1e6, begin)
@@ -84,7 +84,7 @@ def test_every_wall_is_equally_near_to_its_two_cells_and_nearer_to_no_other(
 
 
 def test_a_grid_has_no_walls_between_cells_that_touch_at_a_corner() -> None:
-    found = walls(Grid.from_bounds(*NEW_YORK).subset([0, 1, 2, 11, 12, 13, 22, 23, 24]))
+    found = voronoi_edges(Grid.from_bounds(*NEW_YORK).subset([0, 1, 2, 11, 12, 13, 22, 23, 24]))
     assert len(found.left) == 12
     assert sorted((found.end_m - found.begin_m).tolist())[:4] == [1000.0] * 4
     assert np.isinf(found.end_m - found.begin_m).sum() == 8
@@ -95,4 +95,4 @@ def test_cells_metres_apart_across_a_continent_are_refused_rather_than_guessed()
     clusters = rng.integers(-(2**24) + 9, 2**24 - 9, (8, 2))
     points = np.unique(np.vstack([centre + rng.integers(0, 4, (8, 2)) for centre in clusters]), axis=0)
     with pytest.raises(InputError, match="no Voronoi diagram"):
-        walls(Area.from_points_km(points / 1000))
+        voronoi_edges(Area.from_points_km(points / 1000))

@@ -17,17 +17,17 @@ import pyarrow.parquet as pq
 from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.batch import (
     PART_BYTES,
+    BatchJob,
     BatchResult,
     ColumnNames,
     Engine,
-    Job,
     PeriodRange,
     ProfileSettings,
     find_inputs,
     open_engine,
     run,
 )
-from crowdveil.batch.graph import ticket
+from crowdveil.batch.graph import user_hash
 from crowdveil.profile import Periods, Profile, count_visits, frequency, poisson, recency
 from crowdveil.profile.counts import Counts
 from crowdveil.profile.place import choose_place
@@ -80,7 +80,7 @@ def batch(
     patterns = [traces] if isinstance(traces, str | Path) else list(traces)
     column_names = column_names or ColumnNames()
     inputs = find_inputs([str(one) for one in patterns], column_names, out)
-    job = Job(
+    job = BatchJob(
         inputs, column_names, area, period_range or PeriodRange(), profile_settings or ProfileSettings(), part_bytes
     )
     opened = engine or open_engine("duckdb", threads=2)
@@ -166,7 +166,7 @@ def same(
 
 
 def _place(profile: dict[int, float], user: str, profile_settings: ProfileSettings) -> int:
-    drawn = ticket(profile_settings.seed, user)
+    drawn = user_hash(profile_settings.seed, user)
     targets = list(profile_settings.targets) or None
     return choose_place(
         profile, profile_settings.delta, profile_settings.rule, targets, random_below=lambda places: drawn % places

@@ -91,7 +91,7 @@ def test_uuids_are_names_and_the_largest_numbers_are_no_times(tmp_path: Path, du
     ("files", "said"),
     [
         ({"t.csv": b""}, "t.csv: has no heading; expected the columns user, time"),
-        ({"t.csv": HEAD.encode()}, "there is no row at all"),
+        ({"t.csv": HEAD.encode()}, "no rows"),
         ({"t.csv": b"user,time,lat,longitude\n"}, "t.csv: has no column 'latitude'; its columns are: user, time, lat"),
         ({"t.csv": b"user,user,time,latitude,longitude\n"}, "has the column 'user' 2 times"),
         ({"t.csv": b"User,user,time,latitude,longitude\n"}, "User, user, which differ in case at most"),

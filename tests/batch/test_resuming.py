@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from crowdveil.batch import COLUMN_NAMES, Engine, PeriodRange, ProfileSettings, find_inputs, save_fixes
-from crowdveil.batch.job import MADE_FROM, Job, run
+from crowdveil.batch.job import MADE_FROM, BatchJob, run
 from crowdveil.errors import EngineError, InputError
 from crowdveil.traces import synthetic_visits
 from tests.batch.batches import SOME_SQUARES, SQUARES, Batch, batch
@@ -61,7 +61,7 @@ def told(done: Batch) -> tuple[Any, ...]:
 @pytest.mark.parametrize("steps", [0, 3, 4, 5, 6])
 def test_wherever_it_dies_a_rerun_gives_the_same(tmp_path: Path, files: Path, duck: Engine, steps: int) -> None:
     whole = batch(files, SQUARES, tmp_path / "whole", column_names=COLUMN_NAMES, engine=duck)
-    with pytest.raises(EngineError, match="the plug was pulled; the same command goes on from where it stopped"):
+    with pytest.raises(EngineError, match="the plug was pulled; the same command continues from where it stopped"):
         batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, part_bytes=1, engine=Mortal(duck, steps))
     again = batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, part_bytes=1, engine=duck)
     assert told(again) == told(whole)
@@ -124,7 +124,9 @@ def test_visits_of_something_else_are_refused_and_stay(tmp_path: Path, files: Pa
     ]
     for change in changed:
         asked = {"traces": files, "area": SQUARES, "column_names": COLUMN_NAMES, **change}
-        with pytest.raises(InputError, match=r"out = .*holds visits of other files or settings; choose another folder"):
+        with pytest.raises(
+            InputError, match=r"out = .*contains visits of other files or settings; choose another folder"
+        ):
             batch(asked.pop("traces"), asked.pop("area"), tmp_path / "out", engine=duck, **asked)
     os.utime(files / "0.parquet", (1, 1))
     with pytest.raises(InputError, match="other files"):
@@ -134,14 +136,14 @@ def test_visits_of_something_else_are_refused_and_stay(tmp_path: Path, files: Pa
 
 def test_one_run_at_a_time_writes_to_a_folder(tmp_path: Path, files: Path, duck: Engine) -> None:
     def meddle(step: str, share: float) -> None:
-        with pytest.raises(InputError, match=r"out = .*: another run is writing there; wait until it is done"):
+        with pytest.raises(InputError, match=r"out = .*: is in use by another run; wait until it has finished"):
             batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
         told_of.append(step)
 
     told_of: list[str] = []
     inputs = find_inputs([str(files)], COLUMN_NAMES)
     (tmp_path / "out").mkdir()
-    run(Job(inputs, COLUMN_NAMES, SQUARES), duck, tmp_path / "out", meddle)
+    run(BatchJob(inputs, COLUMN_NAMES, SQUARES), duck, tmp_path / "out", meddle)
     assert "counting visits" in told_of
     batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
 
@@ -162,7 +164,7 @@ def test_a_folder_of_someone_elses_is_left_alone(tmp_path: Path, files: Path, du
     theirs = tmp_path / "out" / name / "thesis.txt"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("years of work")
-    with pytest.raises(InputError, match=rf"{name}'?: is in the way, and not of an earlier run; choose another folder"):
+    with pytest.raises(InputError, match=rf"{name}'?: exists, but was not made by an earlier run; move it"):
         batch(files, SQUARES, tmp_path / "out", column_names=COLUMN_NAMES, engine=duck)
     assert theirs.read_text() == "years of work"
 
@@ -170,7 +172,10 @@ def test_a_folder_of_someone_elses_is_left_alone(tmp_path: Path, files: Path, du
 def test_a_run_that_finds_nothing_does_not_stand_in_the_way_of_the_next(
     tmp_path: Path, files: Path, duck: Engine
 ) -> None:
-    with pytest.raises(InputError, match=r"no fix lies in the area and the periods \(outside of the periods: [\d,]+\)"):
+    with pytest.raises(
+        InputError,
+        match=r"should have a fix in the area and the periods; there is none \(outside of the periods: [\d,]+\)",
+    ):
         batch(
             files,
             SQUARES,

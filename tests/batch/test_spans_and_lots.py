@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdveil.batch import Engine, PeriodRange, ProfileSettings
-from crowdveil.batch.graph import ticket
+from crowdveil.batch.graph import user_hash
 from crowdveil.errors import InputError
 from crowdveil.profile import Periods
 from tests.batch.batches import SQUARES, batch, write_parquet
@@ -40,7 +40,7 @@ def test_a_start_or_a_number_that_is_given_stays() -> None:
         PeriodRange(count=0)
     with pytest.raises(InputError, match="train = 0: should be a whole number of periods"):
         PeriodRange(train=0)
-    with pytest.raises(InputError, match="train = 6: should be at most the 5 periods"):
+    with pytest.raises(InputError, match="train = 6: should be at most 5, the number of periods"):
         PeriodRange(count=5, train=6)
 
 
@@ -64,7 +64,7 @@ def test_each_of_several_places_is_drawn_equally_often(tmp_path: Path, duck: Eng
         assert counts.sum() == users
         assert ((counts - users / 3) ** 2 / (users / 3)).sum() < 13.8
         drawn[seed] = dict(done.places)
-        assert drawn[seed] == {user: places[ticket(seed, user) % 3] for user in drawn[seed]}
+        assert drawn[seed] == {user: places[user_hash(seed, user) % 3] for user in drawn[seed]}
     same = sum(drawn[0][user] == drawn[1][user] for user in drawn[0]) / users
     assert same == pytest.approx(1 / 3, abs=0.02)
     # 5 % more for one place would be seen

@@ -11,8 +11,9 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.campaign import audit, begin, next_policy, resume
-from crowdveil.campaign.from_wire import choose, plan_from_wire
+from crowdveil.campaign.from_wire import plan_from_wire
 from crowdveil.campaign.selection import Reports
+from crowdveil.campaign.state import select_so_far
 from crowdveil.policy.policy import Policy
 from crowdveil.prior import Round, count_symbols
 from crowdveil.wire import PROTOCOL, AuditRecord, AuditRound, AuditSelection, CampaignPlan
@@ -60,7 +61,7 @@ def honest(closed: int = ROUNDS, **changes: Any) -> AuditRecord:
         rounds.append(one)
         told.append(AuditRound.of(number, policy.to_bytes(), tuple(one.counts.tolist()), one.nulls))
     columns = np.array([row for row in rows if row[2] is not None], dtype=np.int64).reshape(-1, 3)
-    chosen = choose(resume(plan, rounds), Reports(columns[:, 0], columns[:, 1], columns[:, 2]))
+    chosen = select_so_far(resume(plan, rounds), Reports(columns[:, 0], columns[:, 1], columns[:, 2]))
     return AuditRecord(
         protocol=PROTOCOL,
         campaign="noise",
@@ -87,14 +88,14 @@ def altered(change: Change, record: AuditRecord = RECORD) -> AuditRecord:
 
 
 def failures(record: AuditRecord) -> list[audit.Finding]:
-    verdict = audit.check(record)
+    verdict = audit.check_record(record)
     found = [finding for finding in verdict.findings if finding.grade == "failure"]
     assert verdict.reproduced == (not found)
     return found
 
 
 def test_an_honest_campaign_is_reproduced_and_every_step_is_told() -> None:
-    verdict = audit.check(RECORD)
+    verdict = audit.check_record(RECORD)
     assert verdict.reproduced
     assert [finding.step for finding in verdict.findings] == [
         *["private"] * ROUNDS,
@@ -106,7 +107,7 @@ def test_an_honest_campaign_is_reproduced_and_every_step_is_told() -> None:
 
 
 def test_the_selection_is_repeated_from_what_was_written_to_a_file() -> None:
-    again = audit.repeat(AuditRecord.from_bytes(RECORD.to_bytes()))
+    again = audit.repeat_selection(AuditRecord.from_bytes(RECORD.to_bytes()))
     assert tuple(again.participants.tolist()) == RECORD.selection.participants
     assert tuple(again.chances.tolist()) == RECORD.selection.chances
 
@@ -122,7 +123,7 @@ def test_algorithm_2_is_reproduced_too() -> None:
 
 def test_progress_is_told_until_the_end() -> None:
     told: list[tuple[int, int]] = []
-    audit.check(RECORD, lambda done, total: told.append((done, total)))
+    audit.check_record(RECORD, lambda done, total: told.append((done, total)))
     assert told == [(done, 2 * ROUNDS + 2) for done in range(1, 2 * ROUNDS + 3)]
 
 
@@ -145,18 +146,18 @@ def forget_one(record: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (swap_two, "participants: at rank 1 the record says"),
+        (swap_two, "participants: at rank 1 the record has"),
         (favour, "participants: at rank 9"),
-        (forget_one, "participants: the record has 8, repeated here there are 9"),
-        (lambda record: record["selection"]["chances"].__setitem__(2, 0.99), "chances: at rank 3 the record says 0.99"),
-        (lambda record: record["selection"].update(hits=0), "hits: the record says 0"),
-        (lambda record: record["selection"].update(short=4), "short: the record says 4"),
+        (forget_one, "participants: the record has 8, the repetition gives 9"),
+        (lambda record: record["selection"]["chances"].__setitem__(2, 0.99), "chances: at rank 3 the record has 0.99"),
+        (lambda record: record["selection"].update(hits=0), "hits: the record has 0"),
+        (lambda record: record["selection"].update(short=4), "short: the record has 4"),
     ],
 )
 def test_another_selection_is_found_out(change: Change, said: str) -> None:
     (found,) = failures(altered(change))
     assert found.step == "selected"
-    assert said in found.said
+    assert said in found.text
 
 
 def another_symbol(record: dict[str, Any]) -> None:
@@ -171,26 +172,26 @@ def other_symbol_count(record: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (another_symbol, "rows say 'hit'"),
-        (other_symbol_count, "round 2: 8 rows say NULL, 9 were counted"),
+        (another_symbol, "rows have 'hit'"),
+        (other_symbol_count, "round 2: 8 rows have NULL, but 9 were counted"),
         (lambda record: record["rows"].pop(), "round 3: "),
-        (lambda record: record["rows"][1].__setitem__(1, 7), "a row is of round 8; 3 were closed"),
+        (lambda record: record["rows"][1].__setitem__(1, 7), "a row belongs to round 8, but only 3 were closed"),
         (lambda record: record["rows"][1].__setitem__(2, 10_000), "round 1: symbol 10000 was sent"),
     ],
 )
 def test_rows_that_do_not_add_up_are_found_out(change: Change, said: str) -> None:
     found = failures(altered(change))
     assert found[0].step == "counted"
-    assert said in found[0].said
+    assert said in found[0].text
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda record: record["plan"].update(seed=SEED + 1), "seed = 11: the plan fixed 12 beforehand"),
+        (lambda record: record["plan"].update(seed=SEED + 1), "seed = 11: should be 12, the seed of the plan"),
         (lambda record: record["rounds"][0].update(number=1), "numbered from 0"),
-        (lambda record: record["plan"].update(rounds=2), "rounds = 3: the plan has 2"),
-        (lambda record: record["rows"].append(record["rows"][0]), "different participants"),
+        (lambda record: record["plan"].update(rounds=2), "rounds = 3: should be at most 2"),
+        (lambda record: record["rows"].append(record["rows"][0]), "another participant"),
         (lambda record: record["rounds"][0]["counts"].pop(), "counts"),
         (lambda record: record["rounds"][0].update(policy="AAAA"), "policy"),
         (lambda record: record["plan"].update(targets=[99]), "targets = 99"),
@@ -199,7 +200,7 @@ def test_rows_that_do_not_add_up_are_found_out(change: Change, said: str) -> Non
 def test_a_record_that_makes_no_sense_is_a_failure_with_its_reason(change: Change, said: str) -> None:
     (found,) = failures(altered(change))
     assert found.step == "record"
-    assert said in found.said
+    assert said in found.text
 
 
 def test_another_seed_than_the_published_one_selects_others() -> None:
@@ -222,8 +223,8 @@ def test_a_policy_that_is_not_private_is_found_out() -> None:
     bad = Policy(AREA, made.epsilon_per_km, made.targets, weights, completion=made.completion)
     found = failures(replaced(bad))
     assert found[0].step == "private"
-    assert "round 1" in found[0].said
-    assert "NOT private" in found[0].said
+    assert "round 1" in found[0].text
+    assert "NOT private" in found[0].text
 
 
 def test_a_policy_for_another_epsilon_or_other_targets_is_found_out() -> None:
@@ -232,14 +233,14 @@ def test_a_policy_for_another_epsilon_or_other_targets_is_found_out() -> None:
         other = Policy(AREA, epsilon, targets, made.weights, completion=made.completion)
         found = failures(replaced(other))
         assert found[0].step == "private"
-        assert f"is for {name}" in found[0].said
+        assert f"is for {name}" in found[0].text
 
 
 def test_a_policy_that_the_counts_do_not_lead_to_is_a_warning_only() -> None:
     """Another machine may round differently; whom it selects, and whether it is private, is checked by itself."""
     other = honest(users=ROUNDS * EACH, wanted=9, prior=tuple(people_around(AREA, 1).tolist()))
     claimed = altered(lambda record: record["plan"].update(prior=None), other)
-    grades = {(finding.step, finding.grade) for finding in audit.check(claimed).findings}
+    grades = {(finding.step, finding.grade) for finding in audit.check_record(claimed).findings}
     assert ("made", "warning") in grades
     assert ("private", "failure") not in grades
     assert ("counted", "failure") not in grades

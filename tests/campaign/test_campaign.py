@@ -30,7 +30,7 @@ from crowdveil.campaign import (
 )
 from crowdveil.campaign.selection import Reports
 from crowdveil.campaign.state import MAX_BETA
-from crowdveil.prior import NULL_START, Round, count_symbols, pooled_estimate, round_update, target_chances
+from crowdveil.prior import START_NULL_SHARE, Round, count_symbols, pooled_estimate, round_update, target_chances
 from crowdveil.simulate.simulation import run_rounds
 from crowdveil.vocabulary import NULL, Algorithm
 from tests.reference.algorithm2 import algorithm2
@@ -134,10 +134,12 @@ def test_a_refusal_says_what_was_wrong() -> None:
     right = count_symbols(policies["right"], [0, 1])
     with pytest.raises(cv.InputError, match="event = 'RoundClosed': no round is open"):
         advance(state, RoundClosed(right))
-    with pytest.raises(cv.InputError, match=r"policy\.epsilon_per_km = 1\.5: exceeds the plan's 1\.38629436112"):
+    with pytest.raises(
+        cv.InputError, match=r"policy\.epsilon_per_km = 1\.5: should be at most the plan's 1\.38629436112"
+    ):
         advance(state, RoundOpened(policies["not private enough"]))
     for other in ("other targets", "other area"):
-        with pytest.raises(cv.InputError, match="is for another area or other targets"):
+        with pytest.raises(cv.InputError, match="should be for the area and the targets"):
             advance(state, RoundOpened(policies[other]))
     opened = advance(state, RoundOpened(policies["right"]))
     with pytest.raises(cv.InputError, match="event = 'RoundOpened': round 0 is still open"):
@@ -477,19 +479,19 @@ def test_a_protected_campaign_counts_no_null_and_selects_as_many_as_wanted(
 def test_everyone_sends_a_symbol_so_the_quota_counts_everyone(algorithm: Algorithm) -> None:
     plan = plan_of(algorithm, null_epsilon=log(16))
     state = begin(plan)
-    assert state.null_share == NULL_START
+    assert state.null_share == START_NULL_SHARE
     clear = begin(plan_of(algorithm))
     assert quota(state) == quota(clear)
     policy = next_policy(state)
     assert policy.beta == pytest.approx(quota(state), rel=1e-6)
     assert 0.5 * policy.hit.mean() + 0.5 * policy.null_hit == pytest.approx(quota(state), rel=1e-6)
-    assert policy.provenance["null_share"] == repr(NULL_START)
+    assert policy.provenance["null_share"] == repr(START_NULL_SHARE)
 
 
 def test_hits_beyond_what_cells_alone_explain_are_learnt_as_people_without_a_place() -> None:
     few, many = (begin(plan_of("algorithm-2", null_epsilon=log(16))) for _ in range(2))
     few, many = closed_with(few, [0, 20]), closed_with(many, [10, 10])
-    assert many.null_share < NULL_START < few.null_share
+    assert many.null_share < START_NULL_SHARE < few.null_share
 
 
 @pytest.mark.parametrize("null_epsilon", [None, 1.0, 3.0])

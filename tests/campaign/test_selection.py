@@ -210,7 +210,7 @@ def columns(*values: list[int]) -> tuple[IntArray, ...]:
 
 
 def test_reports_that_cannot_be_are_refused() -> None:
-    with pytest.raises(cv.InputError, match="participant = 4: reports more than once"):
+    with pytest.raises(cv.InputError, match="participant = 4: should have one report"):
         Reports(*columns([4, 3, 4], [0, 0, 1], [0, 0, 0]))
     with pytest.raises(cv.InputError, match=r"round = 'shape \(1,\)': should have one entry for each of 2 reports"):
         Reports(*columns([1, 2], [0], [0, 0]))

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.policy.policy import DEFAULT_BITS, Completion, Policy
+from crowdveil.policy.checks import DEFAULT_BITS
+from crowdveil.policy.policy import Completion, Policy
 
 ROOM = 1e-9
 MIX = 1e-7

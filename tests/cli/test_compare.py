@@ -262,8 +262,8 @@ def test_options_of_files_are_refused_without_a_file(compare: Compare) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", ("bad.csv: holds no rows", "user, time, latitude, longitude")),
-        (HEADING, ("bad.csv: holds no rows",)),
+        ("", ("bad.csv: contains no rows", "user, time, latitude, longitude")),
+        (HEADING, ("bad.csv: contains no rows",)),
         (HEADING + "a,2024-01-01T10:00:00Z,121.5,31.2\n", ("none of 1 rows can be used", "swapped?")),
         (HEADING + "a,never,31.2,121.5\n", ("none of 1 rows can be used (unreadable time: 1)",)),
         (HEADING + "a,2024-01-01T10:00:00Z,31.2,121.5\n", ("1 to 2024-01-01", "at least 2")),

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from crowdveil.area import Area
-from crowdveil.campaign.audit import check
+from crowdveil.campaign.audit import check_record
 from crowdveil.certify import certify
 from crowdveil.cli.demo import METHODS, SEEDS, demo_dataset
 from crowdveil.client import HttpTransport, Operator
@@ -133,7 +133,7 @@ def test_every_device_of_the_demo_is_counted_once(shown: tuple[Path, str]) -> No
 def test_the_demos_record_repeats_and_names_the_people_of_its_export(shown: tuple[Path, str]) -> None:
     folder, said = shown
     record = AuditRecord.from_bytes((folder / "record.json").read_bytes())
-    assert check(record).reproduced
+    assert check_record(record).reproduced
     with (folder / "selection.csv").open() as file:
         people = [int(row["participant"]) for row in csv.DictReader(file)]
     assert people == list(record.selection.participants)

@@ -207,7 +207,7 @@ def test_identity_is_written_with_a_loud_warning_and_never_drawn_from(make: Make
     drawn = run("draw", "policy.json", "--cell", "3")
     assert drawn.exit_code == 2
     assert drawn.stdout == ""
-    assert "nothing is drawn" in drawn.stderr
+    assert "refusing to draw" in drawn.stderr
 
 
 def test_a_protected_null_is_certified_and_drawn_for(make: Make, run: Run, area: Path) -> None:

@@ -63,8 +63,11 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
         (("--targets", "3"), ("targets", "target-aware")),
         (("--rule", "target-aware", "--targets", "25"), ("targets = 25", "0 to 24")),
         (("--start", "July"), ("start = 'July'",)),
-        (("--start", "2024-07-06", "--period", "day", "--weekdays-only"), ("start", "is a weekend")),
-        (("--start", "2150-01-01", "--zone", "Europe/Berlin"), ("no fix lies in", "outside of the periods: 60")),
+        (("--start", "2024-07-06", "--period", "day", "--weekdays-only"), ("start", "should be a weekday")),
+        (
+            ("--start", "2150-01-01", "--zone", "Europe/Berlin"),
+            ("should have a fix in the area", "outside of the periods: 60"),
+        ),
         (("--periods", "0"), ("periods = 0", "at least 1")),
         (("--periods", "1000000"), ("periods = 1000000", "from 1 to 100,000")),
         (("--train", "9"), ("train = 9", "at most the 4 periods")),

@@ -14,13 +14,13 @@ from time import monotonic, sleep
 import psutil  # type: ignore[import-untyped]
 import pytest
 
-from crowdveil.batch import COLUMN_NAMES, Job, PeriodRange, ProfileSettings, find_inputs, open_engine, save_fixes
+from crowdveil.batch import COLUMN_NAMES, BatchJob, PeriodRange, ProfileSettings, find_inputs, open_engine, save_fixes
 from crowdveil.batch import run as run_job
 from crowdveil.simulate.people import FIRST_DAY, SyntheticPopulation
-from crowdveil.traces import Habits, SyntheticCity
+from crowdveil.traces import CitySettings, SyntheticCity
 from tests.cli.helpers import Run, refused
 
-CITY = SyntheticCity(4, 400, Habits(6))
+CITY = SyntheticCity(4, 400, CitySettings(6))
 PATIENCE_S = 30.0
 FEW = ("--methods", "none,random", "--rounds", "2")
 
@@ -50,7 +50,9 @@ def profiled() -> Path:
     out = Path("profiled")
     out.mkdir()
     span = PeriodRange(start=FIRST_DAY, count=6, train=4)
-    job = Job(find_inputs(["fixes.parquet"], COLUMN_NAMES), COLUMN_NAMES, town.area, span, ProfileSettings(delta=0.5))
+    job = BatchJob(
+        find_inputs(["fixes.parquet"], COLUMN_NAMES), COLUMN_NAMES, town.area, span, ProfileSettings(delta=0.5)
+    )
     engine = open_engine("duckdb", threads=1)
     run_job(job, engine, out, lambda _step, _share: None)
     engine.close()
@@ -109,7 +111,7 @@ def test_what_does_not_fit_is_refused_in_a_line(run: Run, profiled: Path) -> Non
     refused(run("scale", "--users", "10", "--densest", "0", "--out", "scaled"), "densest = 0")
     refused(run("scale", "--profiled", ".", "--area", "area.json", "--out", "scaled"), "summary.json")
     other = SyntheticPopulation.over(
-        SyntheticCity(4, 10, Habits(6, latitude=10.0)), test=2, delta=0.5, densest=1, seed=4
+        SyntheticCity(4, 10, CitySettings(6, latitude=10.0)), test=2, delta=0.5, densest=1, seed=4
     ).area
     other.save("other.json")
     refused(run("scale", *here, "--area", "other.json"), "is not the area that the profiles were made for")

@@ -18,7 +18,7 @@ from tests.simulate.small import small_dataset
     ("arguments", "said"),
     [
         (["new-york"], ("data = None", "name the file")),
-        (["new-york", "--data", "empty.txt"], ("empty.txt", "holds no rows", "tab-separated")),
+        (["new-york", "--data", "empty.txt"], ("empty.txt", "contains no rows", "tab-separated")),
         (["new-york", "--data", "nowhere.txt"], ("data = 'nowhere.txt'", "no such file")),
         (["san-francisco", "--data", "other.csv"], ("other.csv", "has no column 'user'")),
         (["tower-city", "--data", "empty.txt"], ("towers = None", "tower positions")),

@@ -18,7 +18,7 @@ import pytest
 import crowdveil as cv
 from crowdveil.client import DeviceSettings, PrivacyLimits
 from crowdveil.errors import CampaignRefused, NotPrivateError, OutsideLimits
-from crowdveil.policy.policy import MAGIC
+from crowdveil.policy.files import MAGIC
 from tests.client.fake_server import AREA, LN4, TARGETS, FakeServer, new_device, small_policy
 from tests.town import square_town
 
@@ -133,11 +133,11 @@ def flipped(server: FakeServer) -> None:
 NAN, INFINITY = float("nan"), float("inf")
 HOSTILE: dict[str, tuple[Attack, str]] = {
     "inflated coordinates of bare points": (announce_and_hand_out(inflated_points), "no latitudes and longitudes"),
-    "inflated coordinates of towers": (inflated_towers, "distances derived from this description would be false"),
-    "towers ten metres off": (stretched_towers, "would be false"),
+    "inflated coordinates of towers": (inflated_towers, "distances would be wrong"),
+    "towers ten metres off": (stretched_towers, "would be wrong"),
     "metres for kilometres": (announce_and_hand_out(metre_cells), "Were metres given as kilometres"),
     "cells of 1 m announced only": (announce_area(cell_m=1), "Were metres given as kilometres"),
-    "cells 1000 times as large": (announce_area(cell_m=1_000_000), "a grid reaches at most"),
+    "cells 1000 times as large": (announce_area(cell_m=1_000_000), "should reach at most"),
     "cells twice as large as the policy's": (announce_area(cell_m=2000), "was announced"),
     "NaN for ε": (announce(epsilon_per_km=NAN), "NaN"),
     "infinity for ε": (announce(epsilon_per_km=INFINITY), "Infinity"),

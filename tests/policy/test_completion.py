@@ -86,7 +86,7 @@ def test_equal_columns_are_the_papers_table() -> None:
 def test_too_large_an_area_or_too_few_bits_are_refused_with_what_to_do() -> None:
     y, x = np.mgrid[:60, :60]
     area = cv.Area.from_points_km(np.column_stack([x.ravel(), y.ravel()]))
-    with pytest.raises(cv.InputError, match="at most 3000 cells"):
+    with pytest.raises(cv.InputError, match="at most 3,000 cells"):
         cv.optimal_policy(area, None, [5], epsilon_per_km=1.0, beta=0.1, completion="informative")
     small = area.subset(np.arange(2000))
     with pytest.raises(cv.InputError, match=r"bits = 25: too few .* use 53"):

@@ -184,7 +184,7 @@ def test_every_weight_of_null_and_its_epsilon_are_part_of_the_hash() -> None:
     assert replace(policy, null_epsilon=1.0).hash != policy.hash
     assert replace(policy, null_epsilon=None, null_weights=None).hash != policy.hash
     altered = policy.to_json().replace('"null_epsilon": 1.38', '"null_epsilon": 1.39')
-    with pytest.raises(cv.FileFormatError, match="it was altered"):
+    with pytest.raises(cv.FileFormatError, match="the file was altered"):
         cv.Policy.from_json(altered)
 
 
@@ -200,8 +200,8 @@ def test_the_row_of_null_is_laid_out_as_documented() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"null_epsilon": None}, "null_weights = .*go together"),
-        ({"null_weights": None}, "null_epsilon = .*go together"),
+        ({"null_epsilon": None}, "null_weights = .*should be given together"),
+        ({"null_weights": None}, "null_epsilon = .*should be given together"),
         ({"null_epsilon": 0.0}, "null_epsilon = 0.0: should be a finite number above 0"),
         ({"null_epsilon": inf}, "null_epsilon = inf"),
         ({"null_epsilon": "much"}, "null_epsilon = 'much'"),
@@ -239,7 +239,7 @@ def test_a_completion_says_what_null_draws_if_and_only_if_null_is_protected() ->
         ({"null_epsilon": 1e-16}, "null_epsilon = 1e-16: is out of reach of 53-bit weights"),
         ({"null_share": 1.5}, "null_share = 1.5: should be a share from 0 to 1"),
         ({"null_share": float("nan")}, "null_share = nan"),
-        ({"null_epsilon": None}, "null_share = 0.3: only counts where NULL is protected"),
+        ({"null_epsilon": None}, "null_share = 0.3: applies only where NULL is protected"),
     ],
 )
 def test_bad_input_is_refused(changes: dict[str, object], message: str) -> None:

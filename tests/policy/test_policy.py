@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import crowdveil as cv
-from crowdveil.policy.policy import MAGIC
+from crowdveil.policy.files import MAGIC
 
 AREA = cv.Area.from_points_km([[0, 0], [1, 0], [2, 0], [0, 1]])
 
@@ -241,7 +241,7 @@ def test_nan_hidden_in_json_is_refused() -> None:
 def test_a_bomb_in_the_compact_form_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     import zlib
 
-    import crowdveil.policy.policy as module
+    import crowdveil.policy.files as module
 
     monkeypatch.setattr(module, "MAX_UNPACKED_BYTES", 1 << 16)
     bomb = MAGIC + bytes(32) + zlib.compress(bytes(1 << 24), 9)

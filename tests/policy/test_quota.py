@@ -28,7 +28,7 @@ def test_the_papers_setting() -> None:
     [
         (0, 1, 0.95, "users = 0: should be a whole number from 1 to"),
         (10, 0, 0.95, "wanted = 0"),
-        (10, 11, 0.95, "wanted = 11: cannot exceed users = 10"),
+        (10, 11, 0.95, "wanted = 11: should be at most users = 10"),
         (10.5, 2, 0.95, r"users = 10\.5"),
         (10, 5, 1.0, r"confidence = 1\.0: should lie strictly between 0 and 1"),
         (10, 5, float("nan"), "confidence = nan"),

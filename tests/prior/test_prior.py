@@ -92,9 +92,9 @@ def test_a_symbol_that_nobody_sends_promises_nothing() -> None:
     named = cv.identity(TOWN, prior, [10, 37], LN4)
     chances = target_chances(prior, named)
     assert chances[[3, 10, 37]].tolist() == [0.0, 1.0, 0.0]
-    with pytest.raises(cv.InputError, match="symbol = 37: nobody sends it"):
+    with pytest.raises(cv.InputError, match="symbol = 37: should be a symbol that somebody sends"):
         posterior(prior, named, 37)
-    with pytest.raises(cv.InputError, match="counts = 'cell 37': was sent, but this prior rules it out"):
+    with pytest.raises(cv.InputError, match="counts = 'cell 37': was sent, but has the probability 0"):
         round_update(prior, count_symbols(named, [3, 37]))
 
 
@@ -144,7 +144,7 @@ def test_no_step_makes_the_reports_less_likely_and_many_steps_leave_nothing_to_g
     mixed = bumps(area, width * area.nearest_neighbour_km).T @ policy.table()
 
     def after(steps: int) -> FloatArray:
-        (shares,) = learning._maximise(mixed, counts[None, :], q, strength, steps)
+        (shares,) = learning._expectation_maximisation(mixed, counts[None, :], q, strength, steps)
         assert shares.sum() == pytest.approx(1.0)
         return np.asarray(shares)
 
@@ -202,7 +202,7 @@ def test_leaps_come_to_the_maximum_that_plain_steps_come_to(strength: float, rep
     plain = UNIFORM
     for _ in range(30_000):
         plain = learning._step(table, counts, UNIFORM, strength, plain)
-    settled = learning._settle(table, counts, UNIFORM, strength)
+    settled = learning._squarem(table, counts, UNIFORM, strength)
     assert settled.sum() == pytest.approx(1)
     assert (settled >= 0).all()
     assert worth(settled) >= worth(plain) - 0.01
@@ -216,7 +216,9 @@ def test_many_reports_of_a_rough_town_are_followed_to_the_maximum() -> None:
     one = reports_of(cv.planar_laplace(TOWN, None, [0], LN4), rough / rough.sum(), 300_000, 3)
     found = pooled_estimate([one])
     assert found.bandwidth_km == 0
-    hundred = learning._maximise(one.policy.table(), one.counts[None, :].astype(float), UNIFORM, found.strength, 100)[0]
+    hundred = learning._expectation_maximisation(
+        one.policy.table(), one.counts[None, :].astype(float), UNIFORM, found.strength, 100
+    )[0]
     far, farther = (float(np.abs(p - rough / rough.sum()).sum()) for p in (found.prior, hundred))
     assert far < 0.8 * farther
 
@@ -509,7 +511,7 @@ def test_extreme_losses_leave_finite_estimates(strength: float) -> None:
     assert np.isfinite(found.prior).all()
     assert found.prior.sum() == pytest.approx(1)
     nobody = pooled_estimate([Round(policy, np.array([0, 0]))])
-    assert nobody.null_share == learning.NULL_START
+    assert nobody.null_share == learning.START_NULL_SHARE
 
 
 def test_rounds_with_a_protected_null_hold_no_null_in_the_clear_and_do_not_mix_with_others() -> None:

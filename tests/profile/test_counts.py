@@ -119,7 +119,7 @@ def test_rows_that_are_not_counts_are_refused(columns: tuple[list[int], ...], me
 
 def test_more_users_and_cells_than_can_be_numbered_are_refused() -> None:
     nothing = np.empty(0, dtype=np.int64)
-    with pytest.raises(InputError, match="too many to number"):
+    with pytest.raises(InputError, match="product below"):
         Counts(2**40, 10**6, Periods(START, 1000), nothing, nothing, nothing, nothing)
 
 

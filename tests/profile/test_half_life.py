@@ -70,9 +70,9 @@ def test_scores_are_visit_rates_of_the_places_a_plain_loop_finds() -> None:
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
-        (MOVED, {"delta": 0.999}, "no user has a frequent place"),
-        (MOVED[:6], {}, "no visit at all"),
-        ([], {}, "no visit at all"),
+        (MOVED, {"delta": 0.999}, "without a frequent place"),
+        (MOVED[:6], {}, "contains no visit"),
+        ([], {}, "contains no visit"),
         (MOVED, {"validation": 6}, "validation = 6"),
         (MOVED, {"validation": 0}, "validation = 0"),
         (MOVED, {"validation": 2.5}, "validation = 2.5"),

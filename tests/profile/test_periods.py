@@ -95,8 +95,8 @@ def test_a_start_with_a_time_of_day_is_the_same_as_its_date() -> None:
         (lambda: Periods(date(2012, 4, 3), 0), "count = 0"),
         (lambda: Periods(date(2012, 4, 3), 2.5), "count = 2.5"),  # type: ignore[arg-type]
         (lambda: Periods(date(2012, 4, 3), 2, days=3), r"days = 3: should be 1 \(days\) or 7"),
-        (lambda: Periods(date(2012, 4, 7), 2, days=1, weekdays_only=True), "is a weekend"),
-        (lambda: Periods(date(2012, 4, 3), 5).split(4, 2), "at most the 5 periods"),
+        (lambda: Periods(date(2012, 4, 7), 2, days=1, weekdays_only=True), "should be a weekday"),
+        (lambda: Periods(date(2012, 4, 3), 5).split(4, 2), "at most 5, the number of periods"),
         (lambda: Periods(date(2012, 4, 3), 5).split(0, 2), "train = 0"),
         (lambda: Periods(date(2012, 4, 3), 5).split(2, 0), "test = 0"),
         (lambda: Periods(date(2012, 4, 3), 5).check("train", range(2, 2)), "one or more consecutive"),

@@ -123,7 +123,7 @@ def test_what_cannot_be_chosen_by_is_refused() -> None:
         choose_places(profile, 0.7, "nearest", generator)  # type: ignore[arg-type]
     nothings: tuple[list[int] | None, ...] = (None, [])
     for nothing in nothings:
-        with pytest.raises(InputError, match="needs one or more target cells"):
+        with pytest.raises(InputError, match="should be one or more cells"):
             choose_places(profile, 0.7, "target-aware", generator, nothing)
     with pytest.raises(InputError, match="targets = 6"):
         choose_places(profile, 0.7, "target-aware", generator, [6])

@@ -13,8 +13,9 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.campaign import RoundClosed, RoundOpened, State, advance, begin, next_policy, resume, select
-from crowdveil.campaign.from_wire import choose, plan_from_wire
+from crowdveil.campaign.from_wire import plan_from_wire
 from crowdveil.campaign.selection import Reports, Selection
+from crowdveil.campaign.state import select_so_far
 from crowdveil.draw import draw
 from crowdveil.errors import ServerRefused
 from crowdveil.prior import Round, count_symbols
@@ -280,10 +281,10 @@ def test_being_early_helps_nobody_even_by_the_papers_algorithm() -> None:
     state = advance(state, RoundClosed(count_symbols(policy, [0] * 400)))
     everyone = Reports(np.arange(400), np.zeros(400, dtype=np.int64), np.zeros(400, dtype=np.int64))
     assert set(select(state, everyone).participants.tolist()) == {0, 1, 2}
-    chosen = choose(state, everyone)
+    chosen = select_so_far(state, everyone)
     assert min(chosen.participants.tolist()) > 10
     backwards = Reports(np.arange(400)[::-1], everyone.round, everyone.symbol)
-    assert choose(state, backwards).participants.tolist() == chosen.participants.tolist()
+    assert select_so_far(state, backwards).participants.tolist() == chosen.participants.tolist()
 
 
 def test_a_status_is_as_long_for_everyone(server: ServerHarness, tmp_path: Path) -> None:
@@ -314,7 +315,7 @@ def test_where_null_is_protected_nobody_sends_it_and_the_selection_is_the_same(
     assert len(record.rows) == 12
     rounds = [Round(cv.Policy.from_bytes(one.policy_bytes), np.array(one.counts), 0) for one in record.rounds]
     columns = (np.array(column) for column in zip(*record.rows, strict=True))
-    pure = choose(resume(plan_from_wire(new, record.seed), rounds), Reports(*columns))
+    pure = select_so_far(resume(plan_from_wire(new, record.seed), rounds), Reports(*columns))
     assert list(record.selection.participants) == pure.participants.tolist()
     shown = Preview.from_bytes(server.operate("POST", "/preview", new.to_bytes()).content)
     clear = Preview.from_bytes(server.operate("POST", "/preview", plan().to_bytes()).content)

@@ -18,7 +18,7 @@ import pytest
 
 from crowdveil.area import Grid
 from crowdveil.batch.engine import Engine
-from crowdveil.batch.graph import ticket
+from crowdveil.batch.graph import user_hash
 from crowdveil.batch.open_engine import open_engine
 from crowdveil.campaign import Plan, RoundClosed, RoundOpened, advance, begin, next_policy, select
 from crowdveil.campaign.selection import Reports
@@ -29,7 +29,7 @@ from crowdveil.prior import count_symbols, divergence
 from crowdveil.profile import Periods, count_visits
 from crowdveil.simulate.large import LARGE_METHODS, TURN_FROM, LargeCrowd, mixed, simulate_large
 from crowdveil.simulate.people import SCHEMA, SyntheticPopulation, people_of, write_people
-from crowdveil.traces import Habits, SyntheticCity
+from crowdveil.traces import CitySettings, SyntheticCity
 from crowdveil.vocabulary import NULL
 
 USERS, SEED = 1_200, 3
@@ -37,7 +37,7 @@ USERS, SEED = 1_200, 3
 
 @pytest.fixture(scope="module")
 def population() -> SyntheticPopulation:
-    city = SyntheticCity(SEED, USERS, Habits(weeks=6), block_users=500)
+    city = SyntheticCity(SEED, USERS, CitySettings(weeks=6), block_users=500)
     return SyntheticPopulation.over(city, test=2, delta=0.6, densest=1, seed=SEED)
 
 
@@ -76,7 +76,7 @@ def test_all_blocks_live_in_one_town(population: SyntheticPopulation) -> None:
     """Of two towns laid out apart, the busiest cells differ; of two blocks of one they do not."""
     cells = [population.area.locate(block.latitude, block.longitude) for block in population.city]
     share = [np.bincount(c[c >= 0], minlength=len(population.area)) / len(c) for c in cells]
-    other = SyntheticCity(SEED + 1, USERS, population.city.habits).block(0)
+    other = SyntheticCity(SEED + 1, USERS, population.city.settings).block(0)
     elsewhere = population.area.locate(other.latitude, other.longitude)
     foreign = np.bincount(elsewhere[elsewhere >= 0], minlength=len(population.area)) / len(elsewhere)
     assert np.abs(share[0] - share[1]).sum() < 0.5 * np.abs(share[0] - foreign).sum()
@@ -94,7 +94,7 @@ def test_the_file_of_people_holds_every_block(
 
 
 def test_none_and_random_are_the_lowest_tickets(crowd: LargeCrowd, rows: pa.Table) -> None:
-    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "ticket"))
+    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "user_hash"))
     reporters = np.flatnonzero(cell != NULL)
     wanted = round(0.05 * len(reporters))
     for method, there in (("random", reporters), ("none", np.flatnonzero(np.isin(cell, crowd.targets)))):
@@ -107,7 +107,7 @@ def test_none_and_random_are_the_lowest_tickets(crowd: LargeCrowd, rows: pa.Tabl
 @pytest.mark.parametrize("algorithm", ["algorithm-2", "crowdveil"])
 def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, algorithm: str) -> None:
     """Driven by hand with the same words; the groups selected whole are those that `select` takes."""
-    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "ticket"))
+    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "user_hash"))
     who = np.arange(USERS) if algorithm == "crowdveil" else np.flatnonzero(cell != NULL)
     reporters = np.flatnonzero(cell != NULL)
     wanted = round(0.05 * len(reporters))
@@ -152,7 +152,7 @@ def test_words_draw_what_the_weights_say(crowd: LargeCrowd) -> None:
     certificate = certify(policy)
     many = 40_000
     cells = np.full(many, crowd.targets[0])
-    words = np.array([ticket(1, str(n)) for n in range(many)], dtype=np.uint64)
+    words = np.array([user_hash(1, str(n)) for n in range(many)], dtype=np.uint64)
     by_words = draw_by_words(policy, cells, certificate, (mixed(words, 1), mixed(words, 2)))
     by_generator = draw_many(policy, cells, certificate, np.random.default_rng(1))
     share = policy.table()[crowd.targets[0]]
@@ -176,8 +176,8 @@ def test_people_of_a_batch(engine: Engine) -> None:
     places = ibis.memtable({"user": ["a", "b"], "cell": [4, None]}, schema={"user": "string", "cell": "int64"})
     found = engine.rows(people_of(visits, places, [4, 5], range(3, 5), 8, engine).order_by("user"))
     assert found == [
-        {"user": "a", "cell": 4, "hits": 2, "ticket": ticket(8, "a")},
-        {"user": "b", "cell": NULL, "hits": 0, "ticket": ticket(8, "b")},
+        {"user": "a", "cell": 4, "hits": 2, "user_hash": user_hash(8, "a")},
+        {"user": "b", "cell": NULL, "hits": 0, "user_hash": user_hash(8, "b")},
     ]
 
 

@@ -11,7 +11,7 @@ from time import perf_counter
 
 import duckdb
 
-from crowdveil.batch import Engine, Job, run
+from crowdveil.batch import BatchJob, Engine, run
 from crowdveil.traces.visit_builder import WRONG_FIELDS
 
 STEPS = {
@@ -39,7 +39,7 @@ def scratch(folder: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def agree(name: str, job: Job, one: Engine, other: Engine, folder: Path) -> None:
+def agree(name: str, job: BatchJob, one: Engine, other: Engine, folder: Path) -> None:
     """Run a job on both and assert that every row of theirs is the same."""
     seconds = []
     for engine, out in ((one, folder / "one"), (other, folder / "other")):

@@ -12,9 +12,9 @@ import pytest
 from crowdveil.area import Area, Grid, Hexagons, Towers
 from crowdveil.batch import (
     COLUMN_NAMES,
+    BatchJob,
     ColumnNames,
     Engine,
-    Job,
     PeriodRange,
     ProfileSettings,
     find_inputs,
@@ -22,7 +22,7 @@ from crowdveil.batch import (
     save_fixes,
 )
 from crowdveil.errors import FileFormatError
-from crowdveil.traces import Habits, SyntheticCity, read_cabspotting, read_foursquare
+from crowdveil.traces import CitySettings, SyntheticCity, read_cabspotting, read_foursquare
 from tests.batch.batches import HEADING, NOON, SQUARES, write_csv, write_parquet
 from tests.batch.odd_rows import odd_rows
 from tests.spark.sides import agree, say, scratch
@@ -38,8 +38,8 @@ def job(
     column_names: ColumnNames = COLUMN_NAMES,
     period_range: PeriodRange | None = None,
     profile_settings: ProfileSettings | None = None,
-) -> Job:
-    return Job(
+) -> BatchJob:
+    return BatchJob(
         find_inputs([str(path)], column_names),
         column_names,
         area,
@@ -158,7 +158,7 @@ def _made(folder: Path) -> Path:
 def test_fifty_million_fixes(tmp_path: Path, spark: Engine, duck: Engine) -> None:
     area = Grid.from_bounds(47.93, 10.90, 48.07, 11.10)
     with scratch(tmp_path / "large") as folder:
-        rows = save_fixes(SyntheticCity(6, 200_000, Habits(45)), folder / "t.parquet")
+        rows = save_fixes(SyntheticCity(6, 200_000, CitySettings(45)), folder / "t.parquet")
         say(f"50 million: {rows:,} synthetic fixes, {(folder / 't.parquet').stat().st_size / 1e9:.2f} GB")
         assert rows > 50_000_000
         asked = job(folder / "t.parquet", area, period_range=PeriodRange(start=date(2024, 1, 1), count=45, train=40))

@@ -13,7 +13,7 @@ import pytest
 
 from crowdveil.area import Grid
 from crowdveil.batch import save_fixes
-from crowdveil.traces import Habits, SyntheticCity
+from crowdveil.traces import CitySettings, SyntheticCity
 from tests.spark.sides import compare, say, scratch
 
 AREA = Grid.from_bounds(47.93, 10.90, 48.07, 11.10)
@@ -44,7 +44,7 @@ def java_below(process: int) -> int | None:
 def files(tmp_path: Path) -> Path:
     """Four files of a synthetic city."""
     AREA.save(tmp_path / "area.json")
-    for number, visits in enumerate(SyntheticCity(3, 20_000, Habits(20), block_users=5_000)):
+    for number, visits in enumerate(SyntheticCity(3, 20_000, CitySettings(20), block_users=5_000)):
         save_fixes([visits], tmp_path / f"{number}.parquet")
     return tmp_path
 
@@ -65,7 +65,7 @@ def test_spark_that_is_killed_halfway_goes_on_where_it_was(files: Path) -> None:
     assert process.returncode == 2, complaint
     assert told == ""
     assert complaint.count("\n") == 1, complaint
-    assert "the same command goes on from where it stopped" in complaint
+    assert "the same command continues from where it stopped" in complaint
     say(f"killed: {complaint.strip()}")
     kept = len(list(files.glob("spark/visits.parts/*/_rejected")))
     assert 2 <= kept < 4
@@ -83,7 +83,7 @@ def test_a_file_ten_times_larger_than_the_memory_given_to_duckdb_finishes(tmp_pa
         rows = 0
         with (folder / "t.csv").open("w") as file:
             file.write(CSV)
-            for visits in SyntheticCity(9, 165_000, Habits(45)):
+            for visits in SyntheticCity(9, 165_000, CitySettings(45)):
                 names, user = visits.users, visits.user.tolist()
                 columns = (user, visits.utc_s.tolist(), visits.latitude.tolist(), visits.longitude.tolist())
                 file.writelines(f"{names[u]},{t},{lat!r},{lon!r}\n" for u, t, lat, lon in zip(*columns, strict=True))

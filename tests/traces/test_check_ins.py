@@ -87,7 +87,7 @@ def test_a_file_without_check_ins_is_one_clear_error(tmp_path: Path, content: by
 
 
 def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FileFormatError, match=r"none\.txt: there is no such file"):
+    with pytest.raises(FileFormatError, match=r"none\.txt: not found"):
         read_foursquare(tmp_path / "none.txt")
     with pytest.raises(FileFormatError, match="is a folder, should be a file"):
         read_foursquare(tmp_path)

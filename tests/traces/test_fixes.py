@@ -38,9 +38,9 @@ def test_a_cut_off_plt_file_is_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("read", [read_geolife, read_cabspotting])
 def test_a_folder_without_traces_says_what_was_looked_for(tmp_path: Path, read: Any) -> None:
-    with pytest.raises(FileFormatError, match=r"holds no .*; expected a folder"):
+    with pytest.raises(FileFormatError, match=r"contains no .*; expected a folder"):
         read(tmp_path)
-    with pytest.raises(FileFormatError, match="there is no such"):
+    with pytest.raises(FileFormatError, match="not found"):
         read(tmp_path / "none")
 
 

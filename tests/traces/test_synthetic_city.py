@@ -104,7 +104,7 @@ def test_impossible_cities_are_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_towers_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(InputError, match="do not fit"):
+    with pytest.raises(InputError, match="all towers fit"):
         tower_positions(np.random.default_rng(1), towers=1000, radius_km=1.0)
     with pytest.raises(InputError, match="whole number"):
         tower_positions(np.random.default_rng(1), towers=0)

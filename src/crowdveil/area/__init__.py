@@ -1,4 +1,12 @@
-"""Cells of the map and the ground distance between them."""
+"""Divide the map into cells, and measure the ground distance between them.
+
+area        what every kind of area can do: description, distances, look-up of positions
+grid, hexagons, towers      the kinds of areas: squares, H3 cells, Voronoi regions of cell towers
+plane       latitude and longitude to ground metres, with a proven bound of the error
+extent      the box around an area, and the cell at a place
+regions     polygons of the cells, and the edges between Voronoi regions
+blocks      a kd-tree of neighbouring cells, for fast work over all pairs
+"""
 
 from crowdveil.area.area import OUTSIDE, Area, Points
 from crowdveil.area.blocks import Blocks, Level

@@ -1,7 +1,7 @@
-"""An area: the cells of the map, as whole metres of a local plane.
+"""Define the area: the cells of the map, with centres in whole metres of a local plane.
 
-Everything that privacy rests on is in those integers: the squared distance of two cells is an exact integer
-below 2^53, so every language that has IEEE doubles derives the very same distances from the description.
+Privacy depends on distances, and distances depend on these integers alone: the squared distance of two cells is an
+exact integer below 2^53, so that every language with IEEE doubles derives the same distances from the description.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MAX_CELLS = 1_000_000
 MAX_COORDINATE_M = 2**24
 """Coordinates stay below 16,777 km, so that squared distances stay below 2^53."""
 
-ROUNDING_DOUBT_M = 0.001
+ROUNDING_TOLERANCE_M = 0.001
 
 OUTSIDE = -1
-"""What `locate` answers for a point in no cell."""
+"""What `locate` returns for a point in no cell."""
 
 Description = dict[str, Any]
 """An area as JSON: strings and whole numbers only, so that its canonical text is the same everywhere."""
@@ -45,7 +45,7 @@ class Area:
 
     kind: ClassVar[str] = ""
     fields: ClassVar[tuple[str, ...]] = ()
-    """What a description of this kind may hold."""
+    """The fields that a description of this kind may have."""
     kinds: ClassVar[dict[str, type[Area]]] = {}
 
     if TYPE_CHECKING:  # attached by `geojson`, which needs every kind of area
@@ -61,7 +61,7 @@ class Area:
         if xy.ndim != 2 or xy.shape[1:] != (2,) or len(xy) == 0:
             raise InputError("centres", xy.shape, "should be a list of one or more [x, y] pairs")
         if len(xy) > MAX_CELLS:
-            raise InputError("cells", len(xy), f"at most {MAX_CELLS:,} cells; use larger cells")
+            raise InputError("cells", len(xy), f"should be at most {MAX_CELLS:,}; use larger cells")
         # Not by np.abs: the absolute value of the least integer is negative.
         far = ((xy < -MAX_COORDINATE_M) | (xy > MAX_COORDINATE_M)).any(axis=1)
         if far.any():
@@ -77,14 +77,14 @@ class Area:
         if same.any():
             at = int(np.flatnonzero(same)[0])
             one, two = sorted((int(order[at]), int(order[at + 1])))
-            what = "lie on the same metre (distance 0); merge them, no policy can tell them apart"
+            what = "have the same centre, in whole metres; merge them, because no policy can distinguish them"
             raise InputError("cells", [one, two], what)
 
     # --- making one -------------------------------------------------------------------------------------
 
     @staticmethod
     def from_points_km(xy_km: ArrayLike) -> Points:
-        """Bare points of a plane in km, rounded to whole metres; no latitude and longitude."""
+        """Make an area of bare points of a plane in km, rounded to whole metres, without latitude and longitude."""
         xy = as_floats("xy_km", xy_km)
         if xy.ndim != 2 or xy.shape[1:] != (2,) or len(xy) == 0:
             raise InputError("xy_km", xy.shape, "should have the shape (n, 2), n at least 1")
@@ -95,7 +95,7 @@ class Area:
         too_far = np.abs(xy).max(axis=1) * 1000 > MAX_COORDINATE_M
         if too_far.any():
             cell = int(np.flatnonzero(too_far)[0])
-            limit = f"should lie within {MAX_COORDINATE_M // 1000:,} km of the origin; is it in metres?"
+            limit = f"should lie within {MAX_COORDINATE_M // 1000:,} km of the origin; are these metres?"
             raise InputError(f"xy_km[{cell}]", xy[cell].tolist(), limit)
         return Points(np.rint(xy * 1000).astype(np.int64))
 
@@ -145,7 +145,7 @@ class Area:
         return f"{type(self).__name__}({len(self):,} cells{self._size()}{where})"
 
     def _size(self) -> str:
-        """What a repr says of the cells beside their number."""
+        """Describe the cells for `repr`, beside their number."""
         return ""
 
     def __eq__(self, other: object) -> bool:
@@ -159,7 +159,7 @@ class Area:
         raise NotImplementedError
 
     def to_json(self) -> str:
-        """The canonical text: keys sorted, no spaces."""
+        """Return the canonical text: keys sorted, no spaces."""
         return canonical_json(self.describe())
 
     def save(self, path: str | Path) -> None:
@@ -174,13 +174,13 @@ class Area:
     # --- distances --------------------------------------------------------------------------------------
 
     def distance_km(self, cell: int, other: int) -> float:
-        """Distance of two cells."""
+        """Return the distance between two cells in km."""
         return float(self.distances_km([cell], [other])[0, 0])
 
     def distances_km(self, cells: ArrayLike, others: ArrayLike | None = None) -> FloatArray:
-        """Distances between some cells and some (or all) others, shape (cells, others).
+        """Return the distances in km between some cells and some (or all) others, shape (cells, others).
 
-        Nothing here is remembered: whoever asks for all pairs of a large area should ask for rows at a time.
+        Nothing is cached; ask for some rows at a time where all pairs of a large area are needed.
         """
         one = self.xy_m[as_cells("cells", cells, len(self))]
         two = self.xy_m if others is None else self.xy_m[as_cells("others", others, len(self))]
@@ -190,7 +190,7 @@ class Area:
 
     @cached_property
     def nearest_neighbour_km(self) -> float:
-        """Least distance of any two cells (infinite for a single one)."""
+        """Least distance of any two cells in km (infinite for a single cell)."""
         if len(self) == 1:
             return float("inf")
         distance_m, _ = self.tree.query(self.xy_m, k=2)
@@ -198,12 +198,12 @@ class Area:
 
     @cached_property
     def tree(self) -> scipy.spatial.cKDTree:
-        """Nearest-cell look-ups in metres of the plane."""
+        """A kd-tree of the centres, in metres of the plane."""
         return scipy.spatial.cKDTree(self.xy_m)
 
     @cached_property
     def blocks(self) -> Blocks:
-        """Blocks of neighbouring cells for near-linear work."""
+        """Blocks of neighbouring cells, for work over all pairs in nearly linear time."""
         return Blocks.over(self.xy_m)
 
     # --- places on the ground ---------------------------------------------------------------------------
@@ -214,18 +214,18 @@ class Area:
         return None
 
     def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:  # noqa: ARG002
-        """Cell of each point, or -1 (`OUTSIDE`) for a point in no cell. Takes and gives arrays."""
+        """Return the cell of each point, or -1 (`OUTSIDE`) for a point in no cell; takes and returns arrays."""
         raise InputError("area", self.kind, "has no latitude and longitude; use a Grid, Hexagons or Towers")
 
     def centres(self) -> tuple[FloatArray, FloatArray]:
-        """Latitude and longitude of every cell's centre."""
+        """Return the latitude and longitude of every cell's centre."""
         if self.plane is None:
             raise InputError("area", self.kind, "has no latitude and longitude; use a Grid, Hexagons or Towers")
         return self.plane.to_degrees(self.xy_m[:, 0], self.xy_m[:, 1])
 
     @property
     def distance_shortening(self) -> float:
-        """Bound of how much shorter than on the ground distances are (never longer, up to rounding)."""
+        """An upper bound of how much shorter distances are than on the ground; up to rounding they are never longer."""
         if self.plane is None:
             return 0.0
         return shortening(float(np.sqrt((self.xy_m.astype(np.float64) ** 2).sum(axis=1).max())))
@@ -237,13 +237,13 @@ class Area:
     def _kept(self, cells: ArrayLike) -> IntArray:
         kept = np.unique(as_cells("cells", cells, len(self)))
         if len(kept) == 0:
-            raise InputError("cells", [], "keep at least one cell")
+            raise InputError("cells", [], "should contain at least one cell")
         return kept
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Points(Area):
-    """Bare points of a plane: for studies without a map."""
+    """Bare points of a plane, for studies without a map."""
 
     kind: ClassVar[str] = "points"
     fields: ClassVar[tuple[str, ...]] = ("centres_m",)
@@ -270,33 +270,33 @@ def read_plane(description: Description) -> Plane:
 
 
 def metres_of(plane: Plane, latitude: ArrayLike, longitude: ArrayLike) -> FloatArray:
-    """Metres of some places, all within the plane's range of validity, shape (n, 2)."""
+    """Return the metres of some places, shape (n, 2); refuse places outside the plane's range of validity."""
     x, y = plane.to_metres(latitude, longitude)
     far = ~(np.hypot(x, y) <= MAX_RADIUS_M)
     if far.any():
         place = [float(np.ravel(latitude)[far][0]), float(np.ravel(longitude)[far][0])]
-        raise InputError("place", place, f"lies over {MAX_RADIUS_M / 1000:.0f} km from the middle of the area")
+        raise InputError("place", place, f"should lie within {MAX_RADIUS_M / 1000:.0f} km of the middle of the area")
     return np.column_stack([x, y])
 
 
 def rounded_metres(plane: Plane, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
-    """Whole metres of some places."""
+    """Return the whole metres of some places."""
     return np.rint(metres_of(plane, latitude, longitude)).astype(np.int64)
 
 
 def check_metres(claimed: IntArray, plane: Plane, latitude: ArrayLike, longitude: ArrayLike) -> None:
-    """Refuse centres that are not the whole metres nearest to the places they claim to stand for.
+    """Refuse centres that are not the whole metres nearest to the places that they stand for.
 
-    Another computer's sine may differ in its last place, so a tie may be rounded either way; nothing more.
+    The sine of another computer may differ in its last digit, so that a half may be rounded either way.
     """
     true = metres_of(plane, latitude, longitude)
     if claimed.shape != true.shape:
         raise FileFormatError(f"centres_m: {len(claimed)} centres for {len(true)} places")
     # Compared as floats: whole numbers near 2^63 would wrap around.
-    wrong = (np.abs(claimed.astype(np.float64) - true) > 0.5 + ROUNDING_DOUBT_M).any(axis=1)
+    wrong = (np.abs(claimed.astype(np.float64) - true) > 0.5 + ROUNDING_TOLERANCE_M).any(axis=1)
     if wrong.any():
         cell = int(np.flatnonzero(wrong)[0])
         raise FileFormatError(
-            f"centres_m[{cell}] = {claimed[cell].tolist()}: the place it stands for lies at "
-            f"{np.rint(true[cell]).astype(int).tolist()} m; distances derived from this description would be false"
+            f"centres_m[{cell}] = {claimed[cell].tolist()}: should be "
+            f"{np.rint(true[cell]).astype(int).tolist()} m, the metres of its place; distances would be wrong"
         )

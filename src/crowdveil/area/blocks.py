@@ -1,6 +1,6 @@
-"""Blocks of neighbouring cells, so that work over all pairs can be done for whole blocks at once.
+"""Order cells into a kd-tree of blocks, so that work over all pairs can be done for whole blocks at once.
 
-Cells are ordered by repeated halving along the longer side. Level L has 2^L blocks; block b of level L holds the
+Cells are halved repeatedly along the longer side. Level L has 2^L blocks; block b of level L holds the
 ordered cells from b·n // 2^L to (b+1)·n // 2^L and consists of blocks 2b and 2b+1 of level L+1.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from crowdveil.arrays import FloatArray, IntArray
 
 LEAF_CELLS = 16
-"""Small leaves are settled or opened more sharply; the maker and the checker of policies both do best with these."""
+"""Cells in a leaf: both the solver and the checker of policies were fastest with this number."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Level:
         return len(self.low_m)
 
     def gap_m(self, blocks: IntArray, other: Level, other_blocks: IntArray) -> FloatArray:
-        """Least distance between boxes of blocks, pair by pair: no two of their cells are closer."""
+        """Return the least distance between the boxes of two blocks, pair by pair: no two of their cells are closer."""
         apart = np.maximum(
             self.low_m[blocks] - other.high_m[other_blocks], other.low_m[other_blocks] - self.high_m[blocks]
         )
@@ -41,11 +41,11 @@ class Level:
         return gap
 
     def maxima(self, ordered_values: FloatArray) -> FloatArray:
-        """Largest value in each block, of values given in the tree's order (along the first axis)."""
+        """Return the largest value in each block, of values given in the tree's order (along the first axis)."""
         return np.maximum.reduceat(ordered_values, self.starts[:-1], axis=0)
 
     def minima(self, ordered_values: FloatArray) -> FloatArray:
-        """Smallest value in each block, of values given in the tree's order (along the first axis)."""
+        """Return the smallest value in each block, of values given in the tree's order (along the first axis)."""
         return np.minimum.reduceat(ordered_values, self.starts[:-1], axis=0)
 
 

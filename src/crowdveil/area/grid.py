@@ -1,4 +1,4 @@
-"""Square cells of the local plane."""
+"""Make areas of square cells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from crowdveil.codec import whole_number, whole_numbers, whole_pair
 from crowdveil.errors import FileFormatError, InputError
 
 MAX_BEYOND_EDGE = 0.01
-"""Share of the positions that may lie beyond each edge of a grid around them: a holiday abroad must not stretch it."""
+"""Share of positions that may lie beyond each edge of a grid around them, so that a trip abroad does not extend it."""
 EDGE_DEGREES = 1e-5
 """A metre, so that positions at the edge lie inside and positions at one place have a box."""
 
@@ -36,7 +36,10 @@ class Positions(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Grid(Area):
-    """Squares of `cell_m` metres, row by row from the south-west; some may be left out."""
+    """Squares of `cell_m` metres, row by row from the south-west; some may be left out.
+
+    Make one with `from_bounds` or `around`.
+    """
 
     origin: Plane
     cell_m: int
@@ -63,7 +66,7 @@ class Grid(Area):
         squares = np.arange(rows * columns, dtype=np.int64)
         if kept is not None:
             if len(kept) == 0 or kept.min() < 0 or kept.max() >= len(squares) or (np.diff(kept) <= 0).any():
-                raise FileFormatError("kept: should be increasing numbers of squares of this grid")
+                raise FileFormatError("kept: should be numbers of squares of this grid, in increasing order")
             squares = kept
         if max(map(abs, first_centre_m)) > MAX_RADIUS_M or (rows + columns) * cell_m > 4 * MAX_RADIUS_M:
             raise _too_large(rows, columns, cell_m)
@@ -82,7 +85,7 @@ class Grid(Area):
             raise InputError("cell_km", cell_km, "should be a whole number of metres, from 0.001 to 1000")
         columns, rows = (max(1, ceil(float(np.ptp(axis)) / cell_m)) for axis in (x, y))
         if rows * columns > MAX_CELLS:
-            raise InputError("cell_km", cell_km, f"gives {rows * columns:,} cells; at most {MAX_CELLS:,}")
+            raise InputError("cell_km", cell_km, f"gives {rows * columns:,} cells; should give at most {MAX_CELLS:,}")
         first = tuple(
             round((float(axis.min()) + float(axis.max()) - (count - 1) * cell_m) / 2)
             for axis, count in ((x, columns), (y, rows))
@@ -98,7 +101,7 @@ class Grid(Area):
         >>> Grid.around(visits, cell_km=2.0).cell_m
         2000
         """
-        # Longitudes are counted from the middle of the crowd, so that the antimeridian is a place like any other.
+        # Longitudes are counted from the mean position, so that the antimeridian needs no special case.
         turns = np.exp(1j * np.radians(positions.longitude))
         middle = float(np.degrees(np.angle(turns.mean())))
         south, north = _middle_of(positions.latitude)
@@ -109,15 +112,17 @@ class Grid(Area):
             if error.field == "cell_km":
                 raise
             where = f"from {south:.2f} to {north:.2f} N and {west:.2f} to {east:.2f} E"
-            raise InputError("positions", where, "are too far apart for one grid; pass an area") from None
+            raise InputError("positions", where, "are too far apart for one grid; make an area and pass it") from None
         cells = grid.locate(positions.latitude, positions.longitude)
         there = np.unique(cells[cells >= 0])
         if len(there) < 2:
-            raise InputError("cell_km", cell_km, "puts all positions into one cell; use smaller cells or pass an area")
+            raise InputError(
+                "cell_km", cell_km, "puts all positions into one cell; use smaller cells, or make an area and pass it"
+            )
         return grid.subset(there)
 
     def describe(self) -> Description:
-        """Origin, size and counts; the centres follow."""
+        """Return origin, size and counts; the centres follow from these."""
         description: Description = {
             "kind": self.kind,
             "origin_e7": [self.origin.latitude_e7, self.origin.longitude_e7],
@@ -135,7 +140,7 @@ class Grid(Area):
         rows = whole_number("rows", description["rows"], 1, MAX_CELLS)
         columns = whole_number("columns", description["columns"], 1, MAX_CELLS)
         if rows * columns > MAX_CELLS:
-            raise FileFormatError(f"rows x columns = {rows * columns:,}: at most {MAX_CELLS:,} cells")
+            raise FileFormatError(f"rows x columns = {rows * columns:,}: should be at most {MAX_CELLS:,} cells")
         kept = description.get("kept")
         return cls.build(
             read_plane(description),
@@ -155,7 +160,7 @@ class Grid(Area):
         return self.origin
 
     def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
-        """Square that holds each point (its south and west edges are its own), or -1."""
+        """Return the square that contains each point (with its south and west edges), or -1."""
         x, y = self.origin.to_metres(latitude, longitude)
         column = np.floor((x - self.first_centre_m[0]) / self.cell_m + 0.5)
         row = np.floor((y - self.first_centre_m[1]) / self.cell_m + 0.5)
@@ -181,11 +186,11 @@ class Grid(Area):
 
 def _too_large(rows: int, columns: int, cell_m: int) -> InputError:
     extent = f"{columns * cell_m / 1000:.0f} x {rows * cell_m / 1000:.0f} km"
-    return InputError("bounds", extent, f"a grid reaches at most {MAX_RADIUS_M / 1000:.0f} km from its middle")
+    return InputError("bounds", extent, f"should reach at most {MAX_RADIUS_M / 1000:.0f} km from the middle")
 
 
 def box_in_plane(south: float, west: float, north: float, east: float) -> tuple[Plane, FloatArray, FloatArray]:
-    """Plane at the middle of a box of degrees, and points of the box's edge in it, in metres."""
+    """Return the plane at the middle of a box of degrees, and points of the box's edge in it, in metres."""
     check_degrees([south, north], [west, east])
     if not south < north:
         raise InputError("south", south, f"should lie south of north = {north}")

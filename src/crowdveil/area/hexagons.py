@@ -1,4 +1,4 @@
-"""H3 hexagons of one resolution."""
+"""Make areas of H3 hexagons of one resolution."""
 
 from __future__ import annotations
 
@@ -35,13 +35,15 @@ class Hexagons(Area):
 
     @classmethod
     def from_bounds(cls, south: float, west: float, north: float, east: float, *, resolution: int = 8) -> Hexagons:
-        """Every hexagon whose centre lies in a box (resolution 8: 0.9 km between centres, 9: 0.35 km)."""
+        """Take every hexagon whose centre lies in a box (resolution 8: 0.9 km between centres, 9: 0.35 km)."""
         plane, x, y = box_in_plane(south, west, north, east)
         if not isinstance(resolution, int) or not 0 <= resolution <= 15:
             raise InputError("resolution", resolution, "should be a whole number from 0 to 15")
         expected = float(np.ptp(x)) * float(np.ptp(y)) / h3.average_hexagon_area(resolution, unit="m^2")
         if expected > MAX_CELLS:
-            raise InputError("resolution", resolution, f"gives about {expected:,.0f} cells; at most {MAX_CELLS:,}")
+            raise InputError(
+                "resolution", resolution, f"gives about {expected:,.0f} cells; should give at most {MAX_CELLS:,}"
+            )
         corners = [(south, west), (south, east), (north, east), (north, west)]
         cells = sorted(h3.h3shape_to_cells(h3.LatLngPoly(corners), resolution))
         if not cells:
@@ -51,7 +53,7 @@ class Hexagons(Area):
 
     @classmethod
     def from_ids(cls, cells: list[str], plane: Plane | None = None) -> Hexagons:
-        """Given H3 cells of one resolution."""
+        """Take the given H3 cells, all of one resolution."""
         if not cells:
             raise InputError("cells", [], "should name at least one hexagon")
         for cell in cells:
@@ -65,7 +67,7 @@ class Hexagons(Area):
         return cls(rounded_metres(plane, latitude, longitude), plane, resolutions.pop(), tuple(cells))
 
     def describe(self) -> Description:
-        """Ids and centres: who has no H3 library can use the centres, who has one can check them."""
+        """Return ids and centres; a reader with an H3 library checks the centres, one without it uses them."""
         return {
             "kind": self.kind,
             "origin_e7": [self.origin.latitude_e7, self.origin.longitude_e7],
@@ -93,7 +95,7 @@ class Hexagons(Area):
         return self.origin
 
     def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
-        """Hexagon that holds each point, or -1."""
+        """Return the hexagon that contains each point, or -1."""
         lat, lon = check_degrees(latitude, longitude)
         ids = (h3.latlng_to_cell(a, o, self.resolution) for a, o in zip(lat.flat, lon.flat, strict=True))
         found = np.fromiter((self._cell_of_id.get(i, OUTSIDE) for i in ids), dtype=np.int64, count=lat.size)
@@ -104,7 +106,7 @@ class Hexagons(Area):
         return {cell: number for number, cell in enumerate(self.cells)}
 
     def boundaries_m(self) -> list[FloatArray]:
-        """Corners of every hexagon in metres of the plane."""
+        """Return the corners of every hexagon in metres of the plane."""
         boundaries = [h3.cell_to_boundary(cell) for cell in self.cells]
         x, y = self.origin.to_metres(*np.array([corner for boundary in boundaries for corner in boundary]).T)
         return np.split(np.column_stack([x, y]), np.cumsum([len(boundary) for boundary in boundaries])[:-1])

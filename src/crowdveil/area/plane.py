@@ -1,14 +1,14 @@
-"""The local plane: ground metres east and north of an origin, with a one-sided, stated error.
+"""Project latitude and longitude to a local plane, in ground metres, with a proven one-sided error.
 
 A point of the WGS84 ellipsoid is projected *orthogonally* onto the plane that touches the ellipsoid at the
-origin. Both directions are closed forms of sin, cos, sqrt and atan2, so any language gets the same metres.
+origin. Both directions are closed forms of sin, cos, sqrt and atan2, so that any language gets the same metres.
 
 **Error.** Let d be the distance in the plane, g the ground distance (shortest path on the ellipsoid), r the
 largest distance from the origin of any point concerned, M = a(1-e²) = 6335.4 km the least radius of curvature.
 
     g · sqrt(1 - (r/M)²)  ≤  d  ≤  g
 
-*Upper side*: an orthogonal projection never lengthens, so d ≤ chord ≤ g. Privacy is stated in d: since d never
+*Upper side*: an orthogonal projection never lengthens, so d ≤ chord ≤ g. Privacy is stated in terms of d; since d never
 exceeds the ground distance, e^{εd} ≤ e^{εg}, and a policy private in the plane is private on the ground.
 *Lower side*: lift the straight segment (it stays within r, a disc is convex) back to the surface. Where the
 surface normal is tilted by θ the lift is at most 1/cos θ times as long. Going out from the origin,
@@ -35,13 +35,13 @@ ECCENTRICITY_SQUARED = FLATTENING * (2 - FLATTENING)
 MIN_CURVATURE_RADIUS_M = SEMI_MAJOR_M * (1 - ECCENTRICITY_SQUARED)
 
 MAX_SHORTENING = 0.005
-"""Areas whose distances would be more than 0.5 % short are refused (about 630 km from the origin)."""
+"""Areas with distances more than 0.5 % too short (about 630 km from the origin) are refused."""
 
 MAX_RADIUS_M = MIN_CURVATURE_RADIUS_M * sqrt(1 - (1 - MAX_SHORTENING) ** 2)
 
 
 def shortening(radius_m: float) -> float:
-    """Bound of (ground - plane) / ground for points within `radius_m` of the origin: 1 - sqrt(1 - (r/M)²)."""
+    """Bound (ground - plane) / ground for points within `radius_m` of the origin: 1 - sqrt(1 - (r/M)²)."""
     return 1 - sqrt(max(0.0, 1 - (radius_m / MIN_CURVATURE_RADIUS_M) ** 2))
 
 
@@ -60,7 +60,7 @@ def check_degrees(latitude: ArrayLike, longitude: ArrayLike) -> tuple[FloatArray
 
 
 def degrees_to_e7(degrees: float) -> int:
-    """Whole 1e-7 degrees (about 1 cm): how coordinates are written in an area description."""
+    """Convert to whole 1e-7 degrees (about 1 cm), the unit of coordinates in an area's description."""
     return round(degrees * 10_000_000)
 
 
@@ -76,7 +76,7 @@ class Plane:
 
     @classmethod
     def around(cls, latitude: ArrayLike, longitude: ArrayLike) -> Plane:
-        """Plane at the middle of the box of some points (across the antimeridian too)."""
+        """Return the plane at the middle of the box around some points (also across the antimeridian)."""
         lat, lon = check_degrees(latitude, longitude)
         anchor = float(lon.flat[0])
         east_of_anchor = (lon - anchor + 180) % 360 - 180
@@ -85,7 +85,7 @@ class Plane:
         return cls(degrees_to_e7((float(lat.min()) + float(lat.max())) / 2), degrees_to_e7(middle))
 
     def to_metres(self, latitude: ArrayLike, longitude: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Metres east and north of the origin; NaN for points beyond the horizon of validity."""
+        """Return metres east and north of the origin; NaN for points outside the plane's range of validity."""
         lat, lon = check_degrees(latitude, longitude)
         east, north, up = self._axes()
         point = _surface(np.radians(lat), np.radians(lon))
@@ -95,7 +95,7 @@ class Plane:
         return np.where(valid, offset @ east, np.nan), np.where(valid, offset @ north, np.nan)
 
     def to_degrees(self, x_m: ArrayLike, y_m: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Latitude and longitude of plane points: where the vertical through (x, y) meets the ellipsoid."""
+        """Return the latitude and longitude at which the vertical through each (x, y) meets the ellipsoid."""
         east, north, up = self._axes()
         x, y = as_floats("x_m", x_m), as_floats("y_m", y_m)
         foot = self._origin() + x[..., None] * east + y[..., None] * north
@@ -123,7 +123,7 @@ def _normal(lat: FloatArray, lon: FloatArray) -> FloatArray:
 
 
 def _surface(lat: FloatArray, lon: FloatArray) -> FloatArray:
-    """Earth-centred coordinates in metres of points on the ellipsoid."""
+    """Return the Earth-centred coordinates, in metres, of points on the ellipsoid."""
     prime_vertical = SEMI_MAJOR_M / np.sqrt(1 - ECCENTRICITY_SQUARED * np.sin(lat) ** 2)
     flattened = np.array([1, 1, 1 - ECCENTRICITY_SQUARED])
     point: FloatArray = prime_vertical[..., None] * _normal(lat, lon) * flattened

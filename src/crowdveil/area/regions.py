@@ -1,13 +1,13 @@
-"""The regions of an area's cells: as polygons to draw, and as the walls between them to integrate along.
+"""Compute the regions of cells: polygons for drawing, and the edges of the Voronoi diagram for integration.
 
-A wall of the Voronoi diagram lies on the bisector of two neighbouring cells p and q. Its ends are the
+An edge of the Voronoi diagram lies on the bisector of two neighbouring cells p and q. Its ends are the
 circumcentres of the Delaunay triangles on either side of p→q. Seen from the middle of p and q, the
 circumcentre of the triangle with third corner k lies, towards k, at
 
     |q - p| / 2 · cot(angle at k),        cot = (p-k)·(q-k) / (p-k)×(q-k).
 
 Both products are exact integers, so the ends are right to a few units in the last place however thin the
-triangle. Where there is no triangle, the wall goes on for ever.
+triangle. Where there is no triangle, the edge extends to infinity.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from crowdveil.errors import InputError
 
 
 def regions(area: Area) -> list[FloatArray]:
-    """Polygon of every cell in metres, shape (corners, 2): squares, H3 hexagons or Voronoi regions.
+    """Return the polygon of every cell in metres, shape (corners, 2): squares, H3 hexagons or Voronoi regions.
 
-    Corners go anticlockwise. Voronoi regions are cut off at a box around the area, and at a tower's reach.
+    Corners are in anticlockwise order. Voronoi regions are cut off at a box around the area, and at a tower's reach.
     """
     if isinstance(area, Grid):
         corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * (area.cell_m / 2)
@@ -44,7 +44,7 @@ def regions(area: Area) -> list[FloatArray]:
 
 
 def _voronoi_in_box(xy: FloatArray) -> list[FloatArray]:
-    """Regions cut off at a box: mirror images of the centres in the four sides make the sides into walls."""
+    """Cut Voronoi regions off at a box: mirror images of the centres turn the four sides into edges."""
     middle = (xy.max(axis=0) + xy.min(axis=0)) / 2
     extent = np.ptp(xy, axis=0)
     # Half a region's usual width beyond the outermost centres: outer regions look like inner ones.
@@ -62,7 +62,7 @@ def _voronoi_in_box(xy: FloatArray) -> list[FloatArray]:
     polygons = []
     for cell in range(len(xy)):
         region = diagram.point_region[cell]
-        if region < 0:  # Qhull cannot tell it from a neighbour at this scale: too small to be seen
+        if region < 0:  # too small for Qhull to separate from a neighbour, hence too small to be seen
             polygons.append(np.repeat(xy[cell][None], 3, axis=0))
             continue
         corners = diagram.vertices[diagram.regions[region]]
@@ -89,27 +89,27 @@ def _within_reach(polygon: FloatArray, centre: IntArray, reach_m: int) -> FloatA
     return cut
 
 
-# --- walls --------------------------------------------------------------------------------------------------
+# --- edges --------------------------------------------------------------------------------------------------
 
 
-class Walls(NamedTuple):
-    """Walls between Voronoi regions, all of the plane, as stretches of bisectors."""
+class VoronoiEdges(NamedTuple):
+    """Edges of the Voronoi diagram of the whole plane, as segments of bisectors."""
 
     left: IntArray
     right: IntArray
-    """The two cells of each wall; left < right."""
+    """The two cells of each edge; left < right."""
     begin_m: FloatArray
     end_m: FloatArray
-    """Where it begins and ends, from the middle of the two cells, along `right - left` turned left by 90°."""
+    """Where each edge begins and ends, from the middle of its cells, along `right - left` turned left by 90°."""
 
 
-def walls(area: Area) -> Walls:
-    """Every wall of the Voronoi diagram of the centres, including those that reach to infinity."""
+def voronoi_edges(area: Area) -> VoronoiEdges:
+    """Return every edge of the Voronoi diagram of the centres, including those that extend to infinity."""
     if _on_a_line(area.xy_m):
         order = np.lexsort(area.xy_m.T)
         one, two = order[:-1], order[1:]
         endless = np.full(len(one), np.inf)
-        return Walls(np.minimum(one, two), np.maximum(one, two), -endless, endless)
+        return VoronoiEdges(np.minimum(one, two), np.maximum(one, two), -endless, endless)
     triangles = _triangles(area)
     p, q, k = (np.concatenate([np.roll(triangles, shift, axis=1)[:, c] for shift in range(3)]) for c in range(3))
     one, two = area.xy_m[p] - area.xy_m[k], area.xy_m[q] - area.xy_m[k]
@@ -121,9 +121,9 @@ def walls(area: Area) -> Walls:
     forward = p < q  # the triangle lies to the left of lower → higher number
     end[wall[forward]] = offset[forward]
     begin[wall[~forward]] = -offset[~forward]
-    # Four centres on one circle make a wall of length zero between the two that touch in a point only.
+    # Four centres on one circle give an edge of length zero between the two that touch in a single point.
     real = end > begin
-    return Walls(pair[real, 0], pair[real, 1], begin[real], end[real])
+    return VoronoiEdges(pair[real, 0], pair[real, 1], begin[real], end[real])
 
 
 def _on_a_line(xy_m: IntArray) -> bool:
@@ -133,8 +133,8 @@ def _on_a_line(xy_m: IntArray) -> bool:
 
 
 def _triangles(area: Area) -> IntArray:
-    """Delaunay triangles, anticlockwise, proved right in whole numbers: Qhull works in floating point."""
-    expected = "cells metres apart in an area of thousands of km: no Voronoi diagram in double precision"
+    """Return the Delaunay triangles, anticlockwise; Qhull's floating-point result is verified in whole numbers."""
+    expected = "has cells so close together for its size that double precision gives no Voronoi diagram; merge them"
     try:
         triangles: IntArray = scipy.spatial.Delaunay(area.xy_m - area.xy_m[0]).simplices.astype(np.int64)
     except scipy.spatial.QhullError:
@@ -148,7 +148,7 @@ def _triangles(area: Area) -> IntArray:
 
 
 def _is_delaunay(xy_m: IntArray, triangles: IntArray) -> bool:
-    """All centres used, a disc in one piece with a convex rim, and cot + cot ≥ 0 across each inner edge."""
+    """Check that all centres are used, the rim is convex, and cot + cot ≥ 0 across each inner edge."""
     across: dict[tuple[int, int], tuple[int, int]] = {}
     place = xy_m.tolist()
     for triangle in triangles.tolist():

@@ -1,4 +1,4 @@
-"""Voronoi regions of cell towers: every place belongs to its nearest tower."""
+"""Make areas of cell towers: every place belongs to its nearest tower (Voronoi regions)."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from crowdveil.arrays import IntArray, frozen
 from crowdveil.codec import whole_number, whole_numbers
 from crowdveil.errors import InputError
 
-TIES = 4
-"""Towers that a point may be equally near to, as in the middle of a square of them."""
+MAX_TIED_TOWERS = 4
+"""How many towers a point may be equally near to, as in the middle of a square of towers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +32,7 @@ class Towers(Area):
 
     @classmethod
     def from_positions(cls, latitude: ArrayLike, longitude: ArrayLike, *, reach_km: float = 20.0) -> Towers:
-        """Towers at given places; points farther than `reach_km` from every tower belong to none."""
+        """Place towers at the given positions; points farther than `reach_km` from every tower belong to none."""
         lat, lon = check_degrees(latitude, longitude)
         if lat.ndim != 1 or lat.size == 0:
             raise InputError("latitude", lat.shape, "should be a list of one or more tower latitudes")
@@ -47,7 +47,7 @@ class Towers(Area):
         return cls(xy_m, plane, frozen(towers_e7), reach_m)
 
     def describe(self) -> Description:
-        """Places and centres: a device checks the one against the other."""
+        """Return positions and centres, so that a device can check one against the other."""
         return {
             "kind": self.kind,
             "origin_e7": [self.origin.latitude_e7, self.origin.longitude_e7],
@@ -74,11 +74,11 @@ class Towers(Area):
         return self.origin
 
     def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
-        """Nearest tower of each point (of equally near ones the first), or -1 where none is within reach."""
+        """Return the nearest tower of each point (the first of equally near ones), or -1 beyond the reach of all."""
         x, y = self.origin.to_metres(latitude, longitude)
         valid = np.isfinite(x)
         places = np.stack([np.where(valid, x, 0.0), np.where(valid, y, 0.0)], axis=-1)
-        candidates = min(TIES, len(self))
+        candidates = min(MAX_TIED_TOWERS, len(self))
         distance_m, tower = (np.asarray(a) for a in self.tree.query(places, k=list(range(1, candidates + 1))))
         least = distance_m[..., :1]
         nearest = np.where(distance_m <= least + 1e-9, tower, len(self)).min(axis=-1)

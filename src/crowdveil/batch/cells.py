@@ -19,17 +19,17 @@ import pyarrow as pa
 
 from crowdveil.area import OUTSIDE, Area, Grid
 from crowdveil.area.plane import ECCENTRICITY_SQUARED, MAX_SHORTENING, SEMI_MAJOR_M
-from crowdveil.batch.engine import Columnwise
+from crowdveil.batch.engine import MakeColumnFunction
 from crowdveil.batch.fixes import Expression
 from crowdveil.errors import InputError
 
 
-def with_cells(table: Expression, area: Area, columnwise: Columnwise) -> Expression:
-    """The table with a column `cell`, -1 (`OUTSIDE`) for a fix in none; wants latitude and longitude."""
+def with_cells(table: Expression, area: Area, column_function: MakeColumnFunction) -> Expression:
+    """Add a column `cell` to a table with latitude and longitude; -1 (`OUTSIDE`) for a fix in no cell."""
     if area.plane is None:
         raise InputError("area", area.kind, "has no latitude and longitude; use a Grid, Hexagons or Towers")
     if not isinstance(area, Grid):
-        locate = columnwise(f"locate_{area.digest[:16]}", area.locate, ("float64", "float64"), "int64")
+        locate = column_function(f"locate_{area.digest[:16]}", area.locate, ("float64", "float64"), "int64")
         return table.mutate(cell=locate(table.latitude, table.longitude))
     squares = _with_squares(table, area)
     if area.kept is None:

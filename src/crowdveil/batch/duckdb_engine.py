@@ -13,7 +13,7 @@ import duckdb
 import ibis
 import pyarrow as pa
 
-from crowdveil.batch.engine import Fraction, declared, size_of, stepwise, watched
+from crowdveil.batch.engine import ShareDone, one_query_per_step, reporting_progress, size_of, with_signature
 from crowdveil.batch.fixes import Expression
 from crowdveil.errors import EngineError, FileFormatError
 from crowdveil.traces.visit_builder import WRONG_FIELDS
@@ -53,12 +53,12 @@ class DuckDbEngine:
             self._ibis.raw_sql("SET enable_progress_bar = false")
 
     def read_parquet(self, paths: Sequence[str]) -> Expression:
-        """A table of Parquet files."""
+        """Open Parquet files as a table."""
         with _told():
             return self._ibis.read_parquet(list(map(_plain, paths)), hive_partitioning=False, union_by_name=True)
 
     def read_csv(self, paths: Sequence[str], delimiter: str, columns: Sequence[str]) -> Expression:
-        """A table of CSV files; rows with another number of fields are set aside, see `rejected`."""
+        """Open CSV files as a table; rows with another number of fields are set aside, see `rejected`."""
         with _told():
             return self._ibis.read_csv(
                 list(map(_plain, paths)),
@@ -74,7 +74,7 @@ class DuckDbEngine:
             )
 
     def rejected(self) -> dict[str, int]:
-        """How many rows of CSV were set aside since this was last asked, by reason.
+        """Return how many rows of CSV were set aside since the last call, by reason.
 
         A quote that does not end takes the lines after it along, up to a buffer full; how many, nobody can say. A file
         that has one is refused.
@@ -99,22 +99,24 @@ class DuckDbEngine:
             reasons[REASONS.get(error, WRONG_FIELDS)] += rows
         return dict(reasons)
 
-    def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
+    def write(self, table: Expression, folder: Path, progress: ShareDone) -> None:
         """Evaluate an expression into one Parquet file in a new folder."""
         folder.mkdir()
-        with _told(), watched(self._share_done, progress, POLL_S), stepwise():
+        with _told(), reporting_progress(self._share_done, progress, POLL_S), one_query_per_step():
             self._ibis.to_parquet(table, folder / "part-0.parquet")
 
-    def columnwise(
+    def column_function(
         self, name: str, function: Callable[..., Any], inputs: Sequence[str], output: str
     ) -> Callable[..., Expression]:
-        """Called with a few thousand rows at a time, one thread at a time."""
+        """Make a function of columns; it is called with a few thousand rows at a time, one thread at a time."""
 
         def on_arrow(*columns: pa.ChunkedArray) -> pa.Array:
             return pa.array(function(*(column.to_numpy() for column in columns)))
 
         signature = (tuple(inputs), output)
-        made: Callable[..., Expression] = ibis.udf.scalar.pyarrow(signature=signature)(declared(on_arrow, name, inputs))
+        made: Callable[..., Expression] = ibis.udf.scalar.pyarrow(signature=signature)(
+            with_signature(on_arrow, name, inputs)
+        )
         return made
 
     def rows(self, table: Expression) -> list[dict[str, Any]]:
@@ -123,7 +125,7 @@ class DuckDbEngine:
             return list(self._ibis.to_pyarrow(table).to_pylist())
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._ibis.disconnect()
 
     def _share_done(self) -> float:
@@ -131,7 +133,7 @@ class DuckDbEngine:
 
 
 def _plain(path: str) -> str:
-    """A name is a pattern to DuckDB; in brackets its special letters stand for themselves."""
+    """Put special characters in brackets, because DuckDB reads a name as a pattern."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in path)
 
 

@@ -1,4 +1,4 @@
-"""What a batch asks of an engine, and how one is named: `duckdb`, `spark`, `spark://HOST:PORT`, `spark://local[4]`."""
+"""Define what an engine must do, and its names: `duckdb`, `spark`, `spark://HOST:PORT`, `spark://local[4]`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import ibis
 from crowdveil.batch.fixes import Expression
 from crowdveil.errors import InputError
 
-Fraction: TypeAlias = Callable[[float], None]
+ShareDone: TypeAlias = Callable[[float], None]
 """Called now and then with the share of a step that is done, 0 to 1."""
 
-Columnwise: TypeAlias = Callable[[str, Callable[..., Any], Sequence[str], str], Callable[..., Expression]]
-"""(name, a function of numpy columns, their types, its own type) → the same on expressions."""
+MakeColumnFunction: TypeAlias = Callable[[str, Callable[..., Any], Sequence[str], str], Callable[..., Expression]]
+"""Makes a function of expressions from (name, a function of numpy columns, their types, its own type)."""
 
 MIN_MEMORY_MB = 10
 """With less, DuckDB does not read the first file."""
@@ -27,8 +27,8 @@ MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B", re.IGNORECASE)
 
 
 @contextmanager
-def stepwise() -> Iterator[None]:
-    """Let ibis write each step as a query of its own; merged into one, an expression stands wherever it is used."""
+def one_query_per_step() -> Iterator[None]:
+    """Let ibis write each step as a query of its own; otherwise it repeats an expression wherever it is used."""
     before = ibis.options.sql.fuse_selects
     ibis.options.sql.fuse_selects = False
     try:
@@ -43,39 +43,39 @@ class Engine(Protocol):
     name: str
 
     def read_parquet(self, paths: Sequence[str]) -> Expression:
-        """A table of Parquet files."""
+        """Open Parquet files as a table."""
 
     def read_csv(self, paths: Sequence[str], delimiter: str, columns: Sequence[str]) -> Expression:
-        """A table of CSV files with this heading; every column is text.
+        """Open CSV files with this heading as a table; every column is text.
 
         Rows with another number of fields are either in the table, in a column `BROKEN_ROW`, or set aside.
         """
 
     def rejected(self) -> dict[str, int]:
-        """How many rows of CSV were set aside since this was last asked, by reason."""
+        """Return how many rows of CSV were set aside since the last call, by reason."""
 
-    def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
-        """Evaluate an expression into Parquet files in a folder that is not there yet."""
+    def write(self, table: Expression, folder: Path, progress: ShareDone) -> None:
+        """Evaluate an expression into Parquet files in a folder that does not exist yet."""
 
-    def columnwise(
+    def column_function(
         self, name: str, function: Callable[..., Any], inputs: Sequence[str], output: str
     ) -> Callable[..., Expression]:
-        """Make a function of whole numpy columns, without NULL in them, one that expressions can call."""
+        """Make a function of whole numpy columns, without NULL in them, into one that expressions can call."""
 
     def rows(self, table: Expression) -> list[dict[str, Any]]:
         """Evaluate a small result."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
 
 @contextmanager
-def watched(share: Callable[[], float], progress: Fraction, every_s: float) -> Iterator[None]:
-    """While a query runs, ask from another thread how far it is."""
+def reporting_progress(share: Callable[[], float], progress: ShareDone, every_s: float) -> Iterator[None]:
+    """Report from another thread, while a query runs, which share of it is done."""
     over = Event()
 
     def watch() -> None:
-        with suppress(Exception):  # of an engine that is gone the query itself tells
+        with suppress(Exception):  # if the engine has died, the query itself raises the error
             while not over.wait(every_s):
                 progress(share())
 
@@ -88,8 +88,8 @@ def watched(share: Callable[[], float], progress: Fraction, every_s: float) -> I
         watcher.join()
 
 
-def declared(function: Callable[..., Any], name: str, inputs: Sequence[str]) -> Callable[..., Any]:
-    """The function with a name and as many named parameters as there are inputs, which ibis reads off it."""
+def with_signature(function: Callable[..., Any], name: str, inputs: Sequence[str]) -> Callable[..., Any]:
+    """Give a function a name and as many named parameters as there are inputs; ibis reads these from it."""
     kind = Parameter.POSITIONAL_OR_KEYWORD
     function.__name__ = name
     function.__signature__ = Signature([Parameter(f"column_{n}", kind) for n in range(len(inputs))])  # type: ignore[attr-defined]
@@ -97,7 +97,7 @@ def declared(function: Callable[..., Any], name: str, inputs: Sequence[str]) -> 
 
 
 def size_of(memory: str, thousand: float) -> float:
-    """Bytes of a size such as 4GB, for an engine to which a kilobyte is 1000 or 1024 of them."""
+    """Return the bytes of a size such as 4GB, for an engine whose kilobyte has 1000 or 1024 bytes."""
     found = MEMORY.fullmatch(memory)
     if found is None:
         raise InputError("memory", memory, "should be a size, such as 4GB or 500MB")

@@ -92,7 +92,7 @@ class _Moment(NamedTuple):
 
 
 def fixes(table: Expression, column_names: ColumnNames, span_s: tuple[int, int] = (0, gather.LATEST_S)) -> Expression:
-    """Columns user, local_s, latitude, longitude and fault; where there is a fault, the place is 0, 0.
+    """Make the columns user, local_s, latitude, longitude and fault; where there is a fault, the place is 0, 0.
 
     `span_s` is the local time that matters: outside of it a zone's changes of clock are not looked at.
     """
@@ -159,7 +159,7 @@ def check_types(schema: Any, column_names: ColumnNames) -> None:
 
 
 def _kind(kind: Any) -> dt.DataType:
-    """A type of Arrow as ibis has it; unknown for those that ibis does not have."""
+    """Convert a type of Arrow to one of ibis; unknown for those that ibis does not have."""
     if str(kind) == "extension<arrow.uuid>":
         return dt.uuid
     try:
@@ -173,18 +173,18 @@ def _wrong_type(name: str, kind: object, right: str) -> FileFormatError:
 
 
 def first_of(*faults: tuple[Expression, str]) -> Expression:
-    """The number, in `FAULTS`, of the first fault that a row has; NULL for none."""
+    """Return the number, in `FAULTS`, of the first fault of a row; NULL for none."""
     numbered = [(found, ibis.literal(FAULTS.index(reason), "int8")) for found, reason in faults]
     return ibis.cases(*numbered, else_=ibis.null("int8"))
 
 
 def in_words(fault: Expression) -> Expression:
-    """The fault of a number; NULL stays."""
+    """Return the fault of a number; NULL stays NULL."""
     return fault.cases(*enumerate(FAULTS), else_=ibis.null("string"))
 
 
 def _number(column: Expression) -> Expression:
-    """A float, or NULL for what is none."""
+    """Convert to a float; NULL for what is no number."""
     if not column.type().is_string():
         return column.cast("float64")
     text = column.strip()
@@ -193,12 +193,12 @@ def _number(column: Expression) -> Expression:
 
 
 def _unreadable(number: Expression) -> Expression:
-    """Whether it is no number, or so large that sums of it would mean nothing."""
+    """Tell whether a value is no number, or so large that sums of it would overflow."""
     return number.isnull() | number.isnan() | (number.abs() > gather.MAX_NUMBER)
 
 
 def _clock(read: Expression, column_names: ColumnNames, span_s: tuple[int, int]) -> tuple[Expression, Expression]:
-    """UTC and local time minus UTC, in whole seconds."""
+    """Compute UTC, and local time minus UTC, in whole seconds."""
     seconds, stated_s = read.seconds, read.stated_s
     if column_names.offset_minutes is not None:
         known = read.column_s.abs() <= gather.MAX_OFFSET_S
@@ -237,7 +237,7 @@ def _moment(column: Expression, name: str) -> _Moment:
 
 
 def _unix(number: Expression) -> Expression:
-    """Whole seconds, of seconds or of milliseconds by their size; NULL for what is no time at all."""
+    """Compute whole seconds from seconds or milliseconds, told apart by their size; NULL for what is no time."""
     if number.type().is_integer():
         most, least_ms = int(gather.MAX_NUMBER), int(MILLISECONDS_FROM)
         milliseconds = number.between(-most, most).ifelse((number // 1000).cast("int64"), ibis.null("int64"))
@@ -276,7 +276,7 @@ def _text_moment(column: Expression) -> _Moment:
 
 
 def _shift(utc_s: Expression, changes: Sequence[tuple[int, int]]) -> Expression:
-    """Local time minus UTC at each instant, in seconds."""
+    """Compute local time minus UTC at each instant, in seconds."""
     if len(changes) == 1:
         return ibis.literal(changes[0][1], "int64")
     middle = len(changes) // 2
@@ -284,7 +284,7 @@ def _shift(utc_s: Expression, changes: Sequence[tuple[int, int]]) -> Expression:
 
 
 def wall_changes(changes: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The same for times w on the wall: w minus UTC as `traces` takes it, and the offset at that instant.
+    """Compute the same for local times w: w minus UTC as in `traces`, and the offset at that instant.
 
     With o(t) the offset at t, these are o(w - o(w)) and o(w - o(w - o(w))): they change where one of the arguments
     passes a change of clock, which is at most two neighbouring offsets away from it.
@@ -303,12 +303,12 @@ def wall_changes(changes: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, in
 
 
 def _stepped(values: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Only those that differ from the one before."""
+    """Keep only the entries that differ from the one before."""
     return [one for before, one in zip([None, *values], values, strict=False) if before is None or before[1] != one[1]]
 
 
 def clock_changes(zone: str, span_s: tuple[int, int]) -> tuple[tuple[int, int], ...]:
-    """(instant in UTC seconds, offset in seconds from then on) during a span of local time; the first is its start."""
+    """List (instant in UTC seconds, offset in seconds from then on) during a span of local time, from its start."""
     clock = open_zone(zone)
     # no clock is a day from UTC; two days are enough on either side
     latest = gather.LATEST_S - DAY_S

@@ -1,7 +1,7 @@
-"""Fixes → visits per user, cell and period → profile → the one place of each user → prior, as expressions.
+"""Define the batch as expressions: fixes → visits per user, cell and period → profile → places → prior.
 
-The formulas are those of `profile.methods`, `place` and `prior`; here an engine evaluates them over tables that may be
-larger than memory. Users go by their names; nothing is numbered, since numbering takes a pass of its own.
+The formulas are those of `profile.methods` and `profile.place`; here an engine evaluates them over tables that may be
+larger than memory. Users are identified by their names, since numbering them would need another pass.
 
     visits    user, cell, period, visits, left_out   one row per triple; and, where `left_out` gives a reason, how many
                                                      rows were not counted for it (by user, where there is one)
@@ -11,8 +11,8 @@ larger than memory. Users go by their names; nothing is numbered, since numberin
 
 **Which of several frequent places.** With the cells of a user in order, F = (c_0, ..., c_{k-1}), the rule `random`
 takes c_{t mod k}, where t is the first 62 bits of SHA-256 of "seed:user": the same user under the same seed gets the
-same place on every engine and in every run, and t mod k is uniform to within k / 2^62. It serves plans and simulations;
-a phone draws by its own secure generator.
+same place on every engine and in every run, and t mod k is uniform to within k / 2^62. This is for plans and
+simulations; a device draws from its own secure generator.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from crowdveil.area import OUTSIDE, Area
 from crowdveil.arrays import IntArray
 from crowdveil.batch.cells import with_cells
-from crowdveil.batch.engine import Columnwise
+from crowdveil.batch.engine import MakeColumnFunction
 from crowdveil.batch.fixes import ON_WEEKEND, OUTSIDE_AREA, OUTSIDE_TIME, Expression, first_of, in_words
 from crowdveil.errors import InputError
 from crowdveil.profile.methods import age_weights, check_half_life
@@ -37,19 +37,19 @@ from crowdveil.profile.periods import DAY_S, EPOCH, Periods
 from crowdveil.profile.profile import check_delta
 from crowdveil.vocabulary import DEFAULT_DELTA, Rule
 
-TICKET_BITS = 62
+USER_HASH_BITS = 62
 
-Method = Literal["frequency", "poisson", "recency"]
-METHODS: tuple[Method, ...] = get_args(Method)
+ProfileMethod = Literal["frequency", "poisson", "recency"]
+METHODS: tuple[ProfileMethod, ...] = get_args(ProfileMethod)
 
 
 @dataclass(frozen=True)
 class ProfileSettings:
     """How a profile is made, and which place of it is reported."""
 
-    method: Method = "poisson"
+    method: ProfileMethod = "poisson"
     half_life_periods: float | None = None
-    """For recency alone."""
+    """Applies only to recency."""
     delta: float = DEFAULT_DELTA
     rule: Rule = "random"
     targets: tuple[int, ...] = ()
@@ -60,7 +60,7 @@ class ProfileSettings:
             raise InputError("method", self.method, f"should be one of {', '.join(METHODS)}")
         if (self.method == "recency") != (self.half_life_periods is not None):
             raise InputError(
-                "half_life_periods", self.half_life_periods, "belongs to the method recency, which needs it"
+                "half_life_periods", self.half_life_periods, "should be given if and only if the method is recency"
             )
         if self.half_life_periods is not None:
             check_half_life(self.half_life_periods)
@@ -68,19 +68,21 @@ class ProfileSettings:
         if self.rule not in get_args(Rule):
             raise InputError("rule", self.rule, f"should be one of {', '.join(get_args(Rule))}")
         if (self.rule == "target-aware") != bool(self.targets):
-            raise InputError("targets", self.targets, "belong to the rule target-aware, which needs one or more cells")
+            raise InputError(
+                "targets", self.targets, "should be one or more cells if and only if the rule is target-aware"
+            )
 
 
 # --- visits -------------------------------------------------------------------------------------------------
 
 
-def visits(fixes: Expression, area: Area, periods: Periods, columnwise: Columnwise) -> Expression:
-    """Count fixes by user, cell and period; what is not counted is counted by reason."""
+def visits(fixes: Expression, area: Area, periods: Periods, column_function: MakeColumnFunction) -> Expression:
+    """Count fixes by user, cell and period, and the fixes that are left out by reason."""
     day = (fixes.local_s // DAY_S).cast("int64") - (periods.start - EPOCH).days
-    placed = with_cells(fixes.mutate(day=day), area, columnwise)
+    placed = with_cells(fixes.mutate(day=day), area, column_function)
     number = placed.day // periods.days
     weekday = placed.day + periods.start.weekday()
-    of_week = (weekday % 7 + 7) % 7  # to engines the rest of a negative number is negative
+    of_week = (weekday % 7 + 7) % 7  # engines give a negative remainder for a negative number
     rest = ibis.literal(False)
     if periods.weekdays_only:
         rest = of_week >= 5
@@ -108,8 +110,8 @@ def visits(fixes: Expression, area: Area, periods: Periods, columnwise: Columnwi
     return counts.mutate(left_out=in_words(counts.left_out))
 
 
-def merged(parts: Expression, first_period: int, count: int) -> Expression:
-    """Visits that were counted in several parts, added up, in `count` periods from the one numbered `first_period`."""
+def merge_visits(parts: Expression, first_period: int, count: int) -> Expression:
+    """Add up visits that were counted in several parts, in `count` periods from the one numbered `first_period`."""
     late = parts.period >= first_period + count
     nothing = ibis.null("int64")
     shifted = parts.select(
@@ -123,12 +125,12 @@ def merged(parts: Expression, first_period: int, count: int) -> Expression:
 
 
 def left_out(visits: Expression) -> Expression:
-    """How many rows were not counted, by reason, and how many were (reason NULL)."""
+    """Count the rows that were not counted, by reason, and those that were (reason NULL)."""
     return visits.group_by("left_out").agg(rows=visits.visits.sum().cast("int64"))
 
 
 def extent(visits: Expression) -> Expression:
-    """First and last period with a visit, and how many users there are with any sound fix."""
+    """Find the first and the last period with a visit, and the number of users with any valid fix."""
     return visits.agg(first=visits.period.min(), last=visits.period.max(), users=visits.user.nunique())
 
 
@@ -136,7 +138,7 @@ def extent(visits: Expression) -> Expression:
 
 
 def profile(visits: Expression, train: range, profile_settings: ProfileSettings) -> Expression:
-    """The probability of each user and cell with a visit in the training periods."""
+    """Compute the probability of each user and cell with a visit in the training periods."""
     rows = visits.filter(visits.left_out.isnull(), visits.period >= train.start, visits.period < train.stop)
     totals = {"visits": rows.visits.sum().cast("int64"), "periods": rows.count()}
     if profile_settings.half_life_periods is not None:
@@ -155,14 +157,14 @@ def profile(visits: Expression, train: range, profile_settings: ProfileSettings)
 
 
 def places(
-    visits: Expression, profile: Expression, profile_settings: ProfileSettings, columnwise: Columnwise
+    visits: Expression, profile: Expression, profile_settings: ProfileSettings, column_function: MakeColumnFunction
 ) -> Expression:
-    """The cell that each user reports, or NULL."""
+    """Choose the cell that each user reports, or NULL."""
     frequent = profile.filter(profile.probability > profile_settings.delta).select("user", "cell", "probability")
     of_user = ibis.window(group_by="user")
     in_order = ibis.window(group_by="user", order_by="cell")
     numbered = frequent.mutate(number=ibis.row_number().over(in_order), places=ibis._.count().over(of_user))
-    drawn = tickets(profile_settings.seed, columnwise)(numbered.user) % numbered.places
+    drawn = user_hashes(profile_settings.seed, column_function)(numbered.user) % numbered.places
     chosen = numbered.filter(numbered.number == drawn).select("user", "cell")
     if profile_settings.targets:
         best_first = ibis.window(group_by="user", order_by=[ibis.desc("probability"), "cell"])
@@ -177,19 +179,19 @@ def places(
 
 
 def prior(places: Expression) -> Expression:
-    """How many users report each cell; those without a place under NULL."""
+    """Count the users who report each cell; those without a place are counted under NULL."""
     return places.group_by("cell").agg(users=places.count())
 
 
-def ticket(seed: int, user: str) -> int:
-    """A user's number under a seed: the first 62 bits of SHA-256 of "seed:user"."""
-    return int.from_bytes(hashlib.sha256(f"{seed}:{user}".encode()).digest()[:8], "big") >> (64 - TICKET_BITS)
+def user_hash(seed: int, user: str) -> int:
+    """Return a user's number under a seed: the first 62 bits of SHA-256 of "seed:user"."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{user}".encode()).digest()[:8], "big") >> (64 - USER_HASH_BITS)
 
 
-def tickets(seed: int, columnwise: Columnwise) -> Callable[..., Expression]:
-    """The same of a column of users."""
+def user_hashes(seed: int, column_function: MakeColumnFunction) -> Callable[..., Expression]:
+    """Compute `user_hash` for a column of users."""
 
     def numbers(users: NDArray[np.object_]) -> IntArray:
-        return np.array([ticket(seed, user) for user in users.tolist()], dtype=np.int64)
+        return np.array([user_hash(seed, user) for user in users.tolist()], dtype=np.int64)
 
-    return columnwise(f"ticket_{seed}".replace("-", "minus_"), numbers, ("string",), "int64")
+    return column_function(f"user_hash_{seed}".replace("-", "minus_"), numbers, ("string",), "int64")

@@ -36,7 +36,7 @@ class Heading(NamedTuple):
     names: tuple[str, ...]
 
     def for_engine(self, column_names: ColumnNames) -> tuple[str, ...]:
-        """The columns that are read by their names, the others by made-up ones: these may be empty or the same."""
+        """Name the columns that are read; give made-up names to the others, whose own may be empty or repeated."""
         unused = "unused"
         while any(name.lower().startswith(unused) for name in column_names.columns):
             unused += "_"
@@ -46,7 +46,7 @@ class Heading(NamedTuple):
 
 
 def read_heading(path: str, column_names: ColumnNames) -> Heading:
-    """The columns of a file; one that cannot be read as what it is called is refused."""
+    """Read the columns of a file; refuse one that is not of the type that its name says."""
     with reading(Path(path)), open(path, "rb") as raw:
         head = raw.read(max(map(len, UNREAD)))
         _check_name(path, head)
@@ -92,7 +92,7 @@ def check_columns(path: str, names: Sequence[str], column_names: ColumnNames) ->
 
 
 def reserved(path: str) -> FileFormatError:
-    """Of a file with a column that engines add."""
+    """Make the error for a file with a column that engines add."""
     return FileFormatError(f"{path}: its column {BROKEN_ROW!r} has a meaning of its own here; rename it")
 
 

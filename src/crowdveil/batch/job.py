@@ -1,16 +1,16 @@
-"""A batch from files to a prior, step by step, each written whole or not at all, so that a rerun goes on.
+"""Run a batch from files to a prior, step by step; an interrupted run continues where it stopped.
 
     OUT/visits/*.parquet     user, cell, period, visits, left_out
     OUT/profile/*.parquet    user, cell, visits, periods, probability
     OUT/places/*.parquet     user, cell
     OUT/prior.csv            cell, latitude, longitude, users, probability
-    OUT/summary.json         what was asked, counted and dropped
+    OUT/summary.json         settings, counts, and rows that were left out
 
-A step is written under another name and renamed when it is whole. Beside it lies what it was made from (a digest of the
-settings, and of the names, sizes and times of the files): a rerun keeps a step made from the same, makes the later
-steps anew where only their settings changed, and refuses to replace visits that were counted from something else.
-Fixes are counted in parts of `part_bytes`, whole files at a time. A part goes by its settings and its files: what was
-done before something died, or before a damaged file was found, is kept. One run at a time writes to a folder.
+A step is written under another name and renamed when it is complete. Beside it lies a digest of what it was made from
+(the settings, and the names, sizes and times of the files): a rerun keeps a step that was made from the same, repeats
+later steps where only their settings changed, and refuses to replace visits that were counted from other files. Fixes
+are counted in parts of `part_bytes`, whole files at a time. A part is identified by its settings and its files, so that
+finished parts are kept after a crash or a damaged file. Only one run at a time writes to a folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.batch import graph
-from crowdveil.batch.engine import Engine, Fraction
+from crowdveil.batch.engine import Engine, ShareDone
 from crowdveil.batch.fixes import ColumnNames, Expression, fixes
 from crowdveil.batch.graph import ProfileSettings
 from crowdveil.batch.inputs import Inputs, name_damaged
@@ -45,27 +45,27 @@ from crowdveil.traces.visit_builder import LATEST_S
 
 MONDAY = date(1969, 12, 29)
 MAX_PERIODS_FOUND = 50_000
-"""Periods from 1970 on that reach beyond 2100, for traces whose first one is not known yet."""
+"""Enough periods to reach from 1970 beyond 2100, for traces whose first period is not known yet."""
 PART_BYTES = 2 << 30
 UNPACKED_BYTES = 1 << 20
 MADE_FROM, COUNTED, REJECTED = "_made_from", "_counted.json", "_rejected"
-"""Kept beside the Parquet files of a step; readers of such folders pass over names that begin so."""
+"""Kept beside the Parquet files of a step; readers of such folders skip names that begin with an underscore."""
 
-Progress: TypeAlias = Callable[[str, float], None]
+BatchProgress: TypeAlias = Callable[[str, float], None]
 """Called with the step and the share of it that is done."""
 
 
 @dataclass(frozen=True)
 class PeriodRange:
-    """Which periods count. Without a start they begin with the first that has a visit; weeks then begin on Mondays."""
+    """Which periods are counted. Without a start they begin with the first visit; weeks then begin on Mondays."""
 
     days: int = 7
     weekdays_only: bool = False
     start: date | None = None
     count: int | None = None
-    """How many; all that have visits unless given."""
+    """How many periods (default: all that have visits)."""
     train: int | None = None
-    """How many of them, from the first on, to learn from; all unless given."""
+    """How many of them, from the first on, to learn from (default: all)."""
 
     def __post_init__(self) -> None:
         for name in ("count", "train"):
@@ -77,16 +77,16 @@ class PeriodRange:
             raise InputError("periods", self.count, f"should be a whole number of periods from 1 to {MAX_PERIODS:,}")
         self.counting()
         if self.count is not None and self.train is not None and self.train > self.count:
-            raise InputError("train", self.train, f"should be at most the {self.count} periods there are")
+            raise InputError("train", self.train, f"should be at most {self.count}, the number of periods")
 
     def counting(self) -> Periods:
-        """Periods to count in before it is known which of them have visits."""
+        """Return the periods to count in before it is known which of them have visits."""
         start = self.start or (EPOCH if self.days == 1 and not self.weekdays_only else MONDAY)
         count = None if self.start is None else self.count
         return Periods(start, count or MAX_PERIODS_FOUND, self.days, self.weekdays_only)
 
     def found(self, first: int, last: int) -> Periods:
-        """The periods, given the first and last number with a visit."""
+        """Return the periods, given the first and the last number with a visit."""
         counting = self.counting()
         begin = 0 if self.start is not None else first
         if self.days == 1 and self.weekdays_only and self.start is None:
@@ -97,8 +97,8 @@ class PeriodRange:
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """What is asked of a batch."""
+class BatchJob:
+    """The inputs and settings of a batch."""
 
     inputs: Inputs
     column_names: ColumnNames
@@ -115,7 +115,7 @@ class Job:
 
 @dataclass(frozen=True, eq=False)
 class BatchResult:
-    """What a batch found."""
+    """The result of a batch."""
 
     periods: Periods
     train: range
@@ -132,10 +132,10 @@ class BatchResult:
     """Steps that an earlier run had done already."""
 
 
-def run(job: Job, engine: Engine, out: Path, progress: Progress) -> BatchResult:
-    """Do what is not done yet, and say what was found."""
+def run(job: BatchJob, engine: Engine, out: Path, progress: BatchProgress) -> BatchResult:
+    """Run the steps that are not done yet, and return the result."""
     steps = _Steps(job, engine, out, progress)
-    with _alone(out):
+    with _exclusive(out):
         try:
             return steps.run()
         except EngineError as error:
@@ -143,8 +143,8 @@ def run(job: Job, engine: Engine, out: Path, progress: Progress) -> BatchResult:
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
-    """No other run writes here meanwhile; the system lets go of the folder however this one ends."""
+def _exclusive(out: Path) -> Iterator[None]:
+    """Lock the folder, so that no other run writes to it; the system releases the lock however this run ends."""
     if sys.platform == "win32":
         yield
         return
@@ -155,7 +155,7 @@ def _alone(out: Path) -> Iterator[None]:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            what = "another run is writing there; wait until it is done, or choose another folder"
+            what = "is in use by another run; wait until it has finished, or choose another folder"
             raise InputError("out", str(out), what) from None
         yield
     finally:
@@ -163,9 +163,9 @@ def _alone(out: Path) -> Iterator[None]:
 
 
 class _Steps:
-    """The steps of a job in a folder; each is a file or folder that appears when it is whole."""
+    """The steps of a job in a folder; each is a file or folder that appears when it is complete."""
 
-    def __init__(self, job: Job, engine: Engine, out: Path, progress: Progress) -> None:
+    def __init__(self, job: BatchJob, engine: Engine, out: Path, progress: BatchProgress) -> None:
         self.job, self.engine, self.out, self.progress = job, engine, out, progress
         self.kept: list[str] = []
         self.at_work: Sequence[str] = ()
@@ -175,7 +175,7 @@ class _Steps:
         job = self.job
         for name in ("visits", "profile", "places"):
             if (self.out / name).exists() and _made_from(self.out / name) is None:
-                what = "is in the way, and not of an earlier run; choose another folder, or move it"
+                what = "exists, but was not made by an earlier run; move it, or choose another folder"
                 raise InputError("out", str(self.out / name), what)
         counted = self._counted()
         summary = json.loads((self.out / "visits" / COUNTED).read_text())
@@ -187,14 +187,18 @@ class _Steps:
         )
         train = range(job.period_range.train or len(periods))
         if train.stop > len(periods):
-            raise InputError("train", train.stop, f"should be at most the {len(periods)} periods that have visits")
+            raise InputError(
+                "train", train.stop, f"should be at most {len(periods)}, the number of periods with visits"
+            )
         profile_key = _digest(counted, train.stop, job.profile_settings.method, job.profile_settings.half_life_periods)
         visits = self._read("visits")
         self._make("profile", profile_key, lambda: graph.profile(visits, train, job.profile_settings))
         places_key = _digest(profile_key, asdict(job.profile_settings))
         profile = self._read("profile")
         self._make(
-            "places", places_key, lambda: graph.places(visits, profile, job.profile_settings, self.engine.columnwise)
+            "places",
+            places_key,
+            lambda: graph.places(visits, profile, job.profile_settings, self.engine.column_function),
         )
         return self._finish(summary, periods, train)
 
@@ -213,7 +217,7 @@ class _Steps:
             shutil.rmtree(parts_folder, ignore_errors=True)
             return key
         if _made_from(self.out / "visits") is not None:
-            what = "holds visits of other files or settings; choose another folder, or remove this one"
+            what = "contains visits of other files or settings; choose another folder, or remove this one"
             raise InputError("out", str(self.out), what)
         parts_folder.mkdir(exist_ok=True)
         parts = job.inputs.parts(job.part_bytes)
@@ -228,7 +232,9 @@ class _Steps:
             reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(table))}
             shutil.rmtree(parts_folder)
             told = _listed(Counter(reasons) + aside)
-            raise InputError("traces", self._shown(), f"no fix lies in the area and the periods ({told})")
+            raise InputError(
+                "traces", self._shown(), f"should have a fix in the area and the periods; there is none ({told})"
+            )
         periods = job.period_range.found(extent["first"], extent["last"])
         whole = self.out / "visits.whole"
         shutil.rmtree(whole, ignore_errors=True)
@@ -236,7 +242,7 @@ class _Steps:
             folders[0].rename(whole)
         else:
             first = 0 if job.period_range.start is not None else extent["first"]
-            self.engine.write(graph.merged(table, first, len(periods)), whole, self._of("merging parts"))
+            self.engine.write(graph.merge_visits(table, first, len(periods)), whole, self._of("merging parts"))
         counted = self.engine.read_parquet([str(one) for one in sorted(whole.glob("*.parquet"))])
         reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(counted))}
         rows = reasons.pop(None)
@@ -270,7 +276,7 @@ class _Steps:
         span_s = (max(start_s, 0), start_s + 7 * len(periods) * DAY_S)
         if periods.weekdays_only:
             span_s = (0, LATEST_S)  # also a fix before the first period is told by its weekday
-        counted = graph.visits(fixes(table, job.column_names, span_s), job.area, periods, engine.columnwise)
+        counted = graph.visits(fixes(table, job.column_names, span_s), job.area, periods, engine.column_function)
         half = folder.with_suffix(".half")
         shutil.rmtree(half, ignore_errors=True)
         step = "counting visits"
@@ -283,7 +289,7 @@ class _Steps:
         return rejected
 
     def _check_packed(self, paths: Sequence[str]) -> None:
-        """Engines do not look at the checksum of what they unpack, and would count what damage made of it."""
+        """Check the checksums of compressed files; engines do not, and would count damaged data."""
         for number, path in enumerate(paths):
             self.progress("checking packed files", number / len(paths))
             with reading(Path(path)), gzip.open(path) as file:
@@ -303,14 +309,14 @@ class _Steps:
         self.engine.write(table(), half, self._of(name))
         (half / MADE_FROM).write_text(key)
         if folder.exists():
-            folder.rename(old)  # removing takes a while, and half a folder should not be taken for a whole one
+            folder.rename(old)  # removing takes a while, and an incomplete folder must not look complete
         half.rename(folder)
         shutil.rmtree(old, ignore_errors=True)
 
     def _read(self, name: str) -> Expression:
         return self.engine.read_parquet([str(path) for path in sorted((self.out / name).glob("*.parquet"))])
 
-    def _of(self, step: str) -> Fraction:
+    def _of(self, step: str) -> ShareDone:
         return lambda share: self.progress(step, share)
 
     def _finish(self, counted: dict[str, Any], periods: Periods, train: range) -> BatchResult:
@@ -354,7 +360,7 @@ class _Steps:
 
 
 def _made_from(folder: Path) -> str | None:
-    """Digest of what a step was made from; None where there is none, or it broke off."""
+    """Return the digest of what a step was made from; None if there is no step, or an unfinished one."""
     try:
         return (folder / MADE_FROM).read_text()
     except OSError:
@@ -382,10 +388,10 @@ def _prior_csv(area: Area, found: BatchResult) -> str:
 
 
 def _listed(reasons: Mapping[str, int]) -> str:
-    return ", ".join(f"{reason}: {rows:,}" for reason, rows in reasons.items()) or "there is no row at all"
+    return ", ".join(f"{reason}: {rows:,}" for reason, rows in reasons.items()) or "no rows"
 
 
-def _explained(error: EngineError, job: Job, steps: _Steps) -> Exception:
+def _explained(error: EngineError, job: BatchJob, steps: _Steps) -> Exception:
     if job.inputs.delimiter is None and not job.inputs.remote:
         damaged = name_damaged(steps.at_work, job.column_names.columns)
         if damaged is not None:
@@ -393,4 +399,4 @@ def _explained(error: EngineError, job: Job, steps: _Steps) -> Exception:
     kept = len(list(steps.out.glob(f"visits.parts/*/{REJECTED}")))
     of = len(job.inputs.parts(job.part_bytes))
     done = f"; {kept} of {of} parts are kept" if kept else ""
-    return EngineError(f"{error}; the same command goes on from where it stopped{done}")
+    return EngineError(f"{error}; the same command continues from where it stopped{done}")

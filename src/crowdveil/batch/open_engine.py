@@ -14,7 +14,7 @@ MAKERS = "duckdb, spark, or spark://MASTER (HOST:PORT, local[4], yarn)"
 def open_engine(
     name: str, *, memory: str | None = None, threads: int | None = None, spill: Path | None = None
 ) -> Engine:
-    """Start an engine. Memory, threads and the folder to spill to are for engines on this machine."""
+    """Start an engine; memory, threads and the folder for temporary files apply to engines on this machine."""
     if threads is not None and threads < 1:
         raise InputError("threads", threads, "should be a whole number from 1")
     if name == "duckdb":

@@ -21,7 +21,7 @@ import ibis
 import pandas as pd
 import pyarrow.parquet as pq
 
-from crowdveil.batch.engine import Fraction, declared, size_of, stepwise, watched
+from crowdveil.batch.engine import ShareDone, one_query_per_step, reporting_progress, size_of, with_signature
 from crowdveil.batch.fixes import BROKEN_ROW, Expression
 from crowdveil.errors import CrowdveilError, EngineError, FileFormatError
 
@@ -64,15 +64,15 @@ class SparkEngine:
                 builder = builder.config("spark.local.dir", str(spill))
         if memory is not None:
             builder = builder.config("spark.driver.memory", _java_size(memory))
-        with _told(), _log_to(spill):
+        with _one_line(), _log_to(spill):
             self._session = builder.getOrCreate()
         self._session.sparkContext.setLogLevel("OFF")
         self._ibis = ibis.pyspark.connect(self._session)
 
     def read_parquet(self, paths: Sequence[str]) -> Expression:
-        """A table of Parquet files."""
+        """Open Parquet files as a table."""
         try:
-            with _told():
+            with _one_line():
                 return self._view(self._session.read.parquet(*map(_plain, paths)))
         except EngineError as error:
             if "NANOS" in str(error):
@@ -81,43 +81,45 @@ class SparkEngine:
             raise
 
     def read_csv(self, paths: Sequence[str], delimiter: str, columns: Sequence[str]) -> Expression:
-        """A table of CSV files, every column text; `BROKEN_ROW` holds rows with another number of fields."""
+        """Open CSV files as a table of text; `BROKEN_ROW` contains rows with another number of fields."""
         from pyspark.sql.types import StringType, StructField, StructType
 
         schema = StructType([StructField(name, StringType()) for name in (*columns, BROKEN_ROW)])
         options = {"header": True, "sep": delimiter, "escape": '"', "columnNameOfCorruptRecord": BROKEN_ROW}
-        with _told():
+        with _one_line():
             return self._view(self._session.read.options(**options).csv(list(map(_plain, paths)), schema=schema))
 
     def rejected(self) -> dict[str, int]:
-        """None: broken rows are in the table."""
+        """Return nothing: broken rows are in the table."""
         return {}
 
-    def write(self, table: Expression, folder: Path, progress: Fraction) -> None:
+    def write(self, table: Expression, folder: Path, progress: ShareDone) -> None:
         """Evaluate an expression into Parquet files in a new folder."""
-        with _told(), watched(self._share_done, progress, POLL_S), stepwise():
+        with _one_line(), reporting_progress(self._share_done, progress, POLL_S), one_query_per_step():
             self._ibis.to_parquet_dir(table, str(folder))
 
-    def columnwise(
+    def column_function(
         self, name: str, function: Callable[..., Any], inputs: Sequence[str], output: str
     ) -> Callable[..., Expression]:
-        """Called in Python processes beside the workers, with some ten thousand rows at a time."""
+        """Make a function of columns; it runs in Python worker processes, some ten thousand rows at a time."""
 
         def on_series(*columns: pd.Series) -> pd.Series:
             return pd.Series(function(*(column.to_numpy() for column in columns)))
 
         signature = (tuple(inputs), output)
-        made: Callable[..., Expression] = ibis.udf.scalar.pandas(signature=signature)(declared(on_series, name, inputs))
+        made: Callable[..., Expression] = ibis.udf.scalar.pandas(signature=signature)(
+            with_signature(on_series, name, inputs)
+        )
         return made
 
     def rows(self, table: Expression) -> list[dict[str, Any]]:
         """Evaluate a small result."""
-        with _told():
+        with _one_line():
             return list(self._ibis.to_pyarrow(table).to_pylist())
 
     def close(self) -> None:
-        """End the session and its Java, unless that has ended by itself."""
-        with suppress(EngineError), _told():
+        """End the session and its Java process, unless that has ended already."""
+        with suppress(EngineError), _one_line():
             self._session.stop()
 
     def _view(self, frame: Any) -> Expression:
@@ -126,7 +128,7 @@ class SparkEngine:
         return self._ibis.table(name)
 
     def _share_done(self) -> float:
-        """Of the tasks of the stages that run now."""
+        """Return the share of finished tasks of the stages that are running."""
         tracker = self._session.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         tasks = sum(stage.numTasks for stage in stages if stage)
@@ -135,7 +137,7 @@ class SparkEngine:
 
 @contextmanager
 def _log_to(spill: Path | None) -> Iterator[None]:
-    """Java writes what it likes to the error stream it is born with: let that be a file, not the user's terminal."""
+    """Redirect Java's error stream to a file, so that it does not reach the user's terminal."""
     with TemporaryFile() if spill is None else (_made(spill) / "spark.log").open("wb") as log:
         sys.stderr.flush()
         terminal = os.dup(2)
@@ -166,12 +168,12 @@ def _check_java() -> None:
 
 
 def _java_size(memory: str) -> str:
-    """Whole megabytes: Java knows no fractions."""
+    """Convert to whole megabytes, because Java accepts no fractions."""
     return f"{max(1, round(size_of(memory, 1024.0) / 1024**2))}m"
 
 
 def _in_nanoseconds(paths: Sequence[str]) -> str:
-    """The first file with such a column, where that can be looked at."""
+    """Return the first file with such a column, where that can be checked."""
     for path in paths:
         if "://" not in path and any(str(kind).startswith("timestamp[ns") for kind in pq.read_schema(path).types):
             return path
@@ -179,13 +181,13 @@ def _in_nanoseconds(paths: Sequence[str]) -> str:
 
 
 def _plain(path: str) -> str:
-    """A name is a pattern to Hadoop; behind a backslash its special letters stand for themselves."""
+    """Escape special characters with a backslash, because Hadoop reads a name as a pattern."""
     return path if "://" in path else re.sub(r"([*?\[\]{}\\])", r"\\\1", path)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Whatever Spark or the wire to its Java says, in one line."""
+def _one_line() -> Iterator[None]:
+    """Shorten an error of Spark, or of the connection to its Java, to one line."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

@@ -1,27 +1,28 @@
-"""From an operator's message to the pure campaign, and from reports to the selection: what server and audit share."""
+"""Convert an operator's message to a plan; server and audit use the same conversion."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from crowdveil.area import Area
-from crowdveil.campaign import Plan, State, select
-from crowdveil.campaign.selection import Reports, Selection, lottery_number
+from crowdveil.campaign import Plan
 from crowdveil.errors import InputError
 from crowdveil.wire import CampaignPlan
 
 MAX_EPSILON_PER_KM = 1000.0
-"""Far beyond anything private; larger ones only overflow."""
+"""Far above anything private; larger values would only overflow."""
 
 
 def plan_from_wire(new: CampaignPlan, seed: int, area: Area | None = None) -> Plan:
-    """The plan that an operator's message means, with everything checked that a campaign rests on.
+    """Convert an operator's message to a plan, and check everything that a campaign depends on.
 
-    Who has made the message's area before may hand it over.
+    `area` may be passed if the area of the message was made before.
     """
     if new.round_size is not None and new.round_size * new.rounds > new.users:
         raise InputError(
-            "round_size", new.round_size, f"times {new.rounds} rounds should be at most users, {new.users}"
+            "round_size",
+            new.round_size,
+            f"times {new.rounds} rounds should be at most the number of users, {new.users}",
         )
     if new.epsilon_per_km > MAX_EPSILON_PER_KM:
         expected = f"should be at most {MAX_EPSILON_PER_KM:g}; devices usually accept ln 4 = 1.386"
@@ -42,21 +43,5 @@ def plan_from_wire(new: CampaignPlan, seed: int, area: Area | None = None) -> Pl
 
 
 def round_seats(new: CampaignPlan, plan: Plan, number: int) -> int:
-    """How many may take part in a round."""
+    """Return how many people may take part in a round."""
     return plan.round_users()[number] if new.round_size is None else new.round_size
-
-
-def choose(state: State, reports: Reports) -> Selection:
-    """Select, as far as the campaign came. Nothing depends on who was early, whichever way the campaign is run.
-
-    Algorithm 2 takes reports in their order; here that is the order of the lottery.
-    """
-    if not state.closed:
-        return Selection(np.zeros(0, dtype=np.int64), np.zeros(0), 0, state.plan.wanted)
-    if state.plan.algorithm == "algorithm-2":
-        order = np.array(
-            sorted(range(len(reports)), key=lambda row: lottery_number(state.plan.seed, int(reports.participant[row]))),
-            dtype=np.int64,
-        )
-        reports = Reports(reports.participant[order], reports.round[order], reports.symbol[order])
-    return select(state, reports, early=True)

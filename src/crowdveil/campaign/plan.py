@@ -1,4 +1,4 @@
-"""A plan: what an operator fixes before a campaign starts."""
+"""Define the plan: what an operator fixes before a campaign starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, frozen
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_epsilon, check_null_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_null_epsilon, check_prior, check_targets
 from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, Algorithm
 
 
@@ -22,19 +22,19 @@ class Plan:
     targets: tuple[int, ...]
     epsilon_per_km: float
     users: int
-    """N: how many are invited, over all rounds, with or without a frequent place."""
+    """N: how many people are invited, over all rounds, with or without a frequent place."""
     wanted: int
-    """α: how many are to be selected."""
+    """α: how many people are to be selected."""
     rounds: int = DEFAULT_ROUNDS
     confidence: float = DEFAULT_CONFIDENCE
-    """ρ, of algorithm-2 alone: with this probability at least α should be selectable."""
+    """ρ: with this probability at least α people should be selectable; applies only to algorithm-2."""
     algorithm: Algorithm = "crowdveil"
     start: FloatArray | None = None
-    """What is known of where people are; None for nothing, a uniform prior."""
+    """The prior before the first round; None for the uniform prior."""
     seed: int = 0
-    """Published; decides the lottery among equals."""
+    """Seed of the lottery among equals; it is published."""
     null_epsilon: float | None = None
-    """ε₀: how much a symbol may tell about having a place at all; None lets users say NULL in the clear."""
+    """ε₀: how much a symbol may tell about having a place at all; None: NULL is sent in the clear."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "targets", check_targets(self.targets, len(self.area)))
@@ -57,6 +57,6 @@ class Plan:
             object.__setattr__(self, "start", frozen(check_prior(self.start, len(self.area))))
 
     def round_users(self) -> list[int]:
-        """How many users each round invites: N/k, the first ones one more where that leaves a rest."""
+        """Return how many users each round invites: N/k, and one more in the first rounds if N/k is not whole."""
         each, rest = divmod(self.users, self.rounds)
         return [each + (number < rest) for number in range(self.rounds)]

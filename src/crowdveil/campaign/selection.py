@@ -1,22 +1,22 @@
-"""Who is chosen, and why.
+"""Decide who is selected, and break ties by a public lottery.
 
-Two ways, on the same reports:
+Two methods, on the same reports:
 
     latest first     Algorithm 2 as printed: of those who sent a selecting symbol, the later rounds before the earlier,
                      within a round in the order of the reports, until α are found; perhaps fewer
-    by posterior     ours: everyone who sent a symbol, in the order of the chance that their place is a target,
+    by posterior     ours: everyone who sent a symbol, in the order of the probability that their place is a target,
                      Σ_T π(t | symbol, round), under the last estimate of π, until α are found
 
-**The fill rule** of `by posterior`: when fewer than α sent a selecting symbol, the next best symbols fill up. Who sent
-NULL in the clear is never chosen; where NULL is protected nobody knows who that is, and the share of senders without a
-place lowers the chances of the symbols that they send. When fewer than α sent any symbol, all of them are chosen and
-`short` says how many are missing.
+**Filling up** (by posterior): if fewer than α people sent a selecting symbol, the senders of the next best symbols are
+selected too. People who sent NULL in the clear are never selected; where NULL is protected nobody knows who they are,
+and the share of senders without a place lowers the probabilities of the symbols that they send. If fewer than α people
+sent any symbol, all of them are selected and `short` says how many are missing.
 
-**Ties.** Chances are compared to a millionth, so that the last bits of a sum decide nothing; of equal symbols those of
-the later round come first, which knew more, and within a round the lower symbol, hence `hit`. Everyone who sent the
-same symbol in the same round has the same chance. Where the last places go to a part of such a group, a lottery
-decides: the lowest SHA-256 of "seed:participant". It depends on nothing but the published seed and the participant's
-number, so anyone can repeat it, and being early does not help.
+**Ties.** Probabilities are compared to a millionth, so that the last bits of a sum have no influence. Of equal symbols
+those of the later round come first, whose policy was made from more reports, and within a round the lower symbol, hence
+`hit`. Everyone who sent the same symbol in the same round has the same probability. If only a part of such a group can
+be selected, a lottery decides: the lowest SHA-256 of "seed:participant". It depends only on the published seed and the
+participant's number, so that anyone can repeat it and reporting early does not help.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Reports:
             object.__setattr__(self, name, frozen(column.astype(np.int64)))
         who, times = np.unique(self.participant, return_counts=True)
         if (times > 1).any():
-            raise InputError("participant", int(who[times > 1][0]), "reports more than once")
+            raise InputError("participant", int(who[times > 1][0]), "should have one report; has several")
 
     def __len__(self) -> int:
         return len(self.participant)
@@ -64,22 +64,22 @@ class Reports:
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The chosen participants, best first, and how they came to be chosen."""
+    """The selected participants, best first, and how they were selected."""
 
     participants: IntArray
     chances: FloatArray
-    """For each of them the chance that their place is a target; 0 where the way does not compute it."""
+    """For each of them the probability that their place is a target; 0 if the method does not compute it."""
     hits: int
-    """How many of them sent a selecting symbol; the others filled up."""
+    """How many of them sent a selecting symbol; the others were added to fill up."""
     short: int
-    """How many fewer there are than were wanted."""
+    """How many fewer there are than wanted."""
 
     def __len__(self) -> int:
         return len(self.participants)
 
 
 def select_latest_first(reports: Reports, policies: Sequence[Policy], wanted: int) -> Selection:
-    """Choose as Algorithm 2 is printed."""
+    """Select like Algorithm 2 of the paper: selecting symbols of the latest rounds first."""
     _check(reports, policies, wanted)
     hit = np.zeros(len(reports), dtype=bool)
     for number, policy in enumerate(policies):
@@ -98,7 +98,7 @@ def select_by_posterior(
     seed: int,
     null_share: float = 0.0,
 ) -> Selection:
-    """Choose those whose place is likeliest a target, under a prior; ties by a lottery that anyone can repeat.
+    """Select the people most likely to be at a target, under a prior; a repeatable lottery breaks ties.
 
     `null_share` is the share of senders without a place, where the policies protect it.
     """
@@ -129,10 +129,10 @@ def select_by_posterior(
 
 
 class Groups(NamedTuple):
-    """All pairs of round and symbol, round by round; who sent the same in the same round stands in one group."""
+    """All pairs of round and symbol, round by round; those who sent the same symbol in the same round form a group."""
 
     chances: FloatArray
-    """That a sender's place is a target, to a millionth."""
+    """The probability that a sender's place is a target, rounded to a millionth."""
     begin: IntArray
     """Where each round's symbols begin; one more entry for the end."""
     order: IntArray
@@ -140,7 +140,7 @@ class Groups(NamedTuple):
 
 
 def rank_groups(policies: Sequence[Policy], prior: ArrayLike | None, null_share: float = 0.0) -> Groups:
-    """Rank what can be sent by what it says about its senders; of equals, the later round, then the lower symbol."""
+    """Rank symbols by the probability that a sender is at a target; ties: the later round, then the lower symbol."""
     chance_of = [target_chances(prior, policy, null_share=null_share) for policy in policies]
     begin = np.cumsum([0, *(len(chances) for chances in chance_of)])
     chances: FloatArray = np.concatenate(chance_of).round(COMPARED_DECIMALS)
@@ -149,7 +149,7 @@ def rank_groups(policies: Sequence[Policy], prior: ArrayLike | None, null_share:
 
 
 def lottery_number(seed: int, participant: int) -> int:
-    """SHA-256 of "seed:participant" as a number: the lowest win."""
+    """Return SHA-256 of "seed:participant" as a number; the participants with the lowest numbers win."""
     return int.from_bytes(hashlib.sha256(f"{seed}:{participant}".encode()).digest(), "big")
 
 

@@ -1,36 +1,37 @@
-"""A campaign as pure state transitions: (state, event) → state. No I/O, no clock, no randomness.
+"""Define a campaign as pure state transitions, (state, event) → state: no I/O, no clock, no randomness.
 
-A campaign goes through k rounds. In each, some of the N users get the round's policy and send one symbol each, or
-NULL; what the server then keeps to learn from is `Round`: counts. Simulator, server and tests drive the same code:
+A campaign has k rounds. In each, some of the N users get the round's policy and send one symbol each, or NULL; the
+server then keeps counts per symbol (`Round`) to learn from. Simulator, server and tests run the same code:
 
     state = begin(plan)
     repeat until state.finished:
-        policy = next_policy(state)                      (the costly step; a function of the state alone)
+        policy = next_policy(state)                      (the slow step; a function of the state alone)
         state = advance(state, RoundOpened(policy))
         ... the round's users report ...
         state = advance(state, RoundClosed(count_symbols(policy, symbols, nulls)))
     selection = select(state, reports)
 
-Two ways of running it:
+There are two algorithms:
 
 **algorithm-2**, exactly as printed: π starts uniform; every round's policy is optimal for π and the quota
-β = least β with Pr(B(N, β) ≥ α) ≥ ρ; π becomes the mean of the round's posteriors; who is chosen is chosen from the
-last rounds first.
+β = least β with Pr(B(N, β) ≥ α) ≥ ρ; π becomes the mean of the round's posteriors; people are selected from the last
+rounds first.
 
 **crowdveil**, ours, at the same ε:
 
-- *informative completion*: who is not selected still says something about where people are, within the same ε
+- *informative completion*: those who are not selected still tell something about where people are, within the same ε
 - *pooled estimate* of π over all rounds, smoothed by held-out likelihood (`prior.pooled_estimate`)
 - *adaptive quota* without a margin: with a people still wanted and m reports to come, a round aims at
-  β = max(a/m, α/N), what is expected to suffice. Too few hits are no loss, because the next best symbols fill up; the
-  margin ρ would make every policy flatter to avoid that (Theorem 2: the value never rises with β)
+  β = max(a/m, α/N), which is enough on average. Too few hits are no loss, because the senders of the next best symbols
+  fill up; the margin ρ would lower the value of every policy (Theorem 2: the value never rises with β)
 - *selection by posterior* (`selection`)
 
-N and α speak of users who report. The share of users who send NULL is not known before: the first round takes everyone
-to report (its quota is then rather too small, which later rounds make good), later ones the share seen so far.
+N and α are about users who report. The share of users who send NULL is not known beforehand: the first round assumes
+that everyone reports (its quota may then be too small, which later rounds correct), later rounds use the share seen so
+far.
 
 **A protected NULL** (`Plan.null_epsilon`): users without a place send symbols like anyone, nobody is counted as NULL,
-and their share is estimated along with π. N is then everyone, because everyone sends a symbol, and each policy's β
+and their share is estimated together with π. N is then everyone, because everyone sends a symbol, and each policy's β
 counts the hits of users without a place (`optimal_policy`'s `null_share`).
 """
 
@@ -38,28 +39,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from crowdveil.arrays import FloatArray, as_cells, frozen
 from crowdveil.campaign.plan import Plan
-from crowdveil.campaign.selection import Reports, Selection, select_by_posterior, select_latest_first
+from crowdveil.campaign.selection import Reports, Selection, lottery_number, select_by_posterior, select_latest_first
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import Policy, check_prior
+from crowdveil.policy.checks import check_prior
+from crowdveil.policy.policy import Policy
 from crowdveil.policy.quota import minimum_beta
 from crowdveil.policy.solver.completion import MAX_COMPLETION_CELLS
-from crowdveil.policy.solver.optimal import optimal_policy
-from crowdveil.prior import NULL_START, Round, pooled_estimate, round_update, round_update_with_null
+from crowdveil.policy.solver.optimal import CompletionKind, optimal_policy
+from crowdveil.prior import START_NULL_SHARE, Round, pooled_estimate, round_update, round_update_with_null
 
-Columns = Literal["equal", "informative"]
 MAX_BETA = 0.5
-"""Ours selects at most half of a round: beyond, being selected says less than not being selected."""
+"""At most half of a round is selected: above that, being selected says less than not being selected."""
 
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a campaign stands."""
+    """The state of a campaign between two events."""
 
     plan: Plan
     prior: FloatArray = field(repr=False)
@@ -67,7 +68,7 @@ class State:
     closed: tuple[Round, ...] = ()
     open_policy: Policy | None = None
     null_share: float = 0.0
-    """The estimate of the share of senders without a place, where it is protected; in the clear they send no symbol."""
+    """The estimated share of senders without a place, where NULL is protected; in the clear they send no symbol."""
 
     @property
     def finished(self) -> bool:
@@ -98,13 +99,13 @@ Event: TypeAlias = RoundOpened | RoundClosed
 
 
 def begin(plan: Plan) -> State:
-    """A campaign before its first round."""
+    """Return the state of a campaign before its first round."""
     prior = frozen(check_prior(plan.start, len(plan.area)))
-    return State(plan, prior, null_share=0.0 if plan.null_epsilon is None else NULL_START)
+    return State(plan, prior, null_share=0.0 if plan.null_epsilon is None else START_NULL_SHARE)
 
 
 def advance(state: State, event: Event) -> State:
-    """The next state; an event that does not fit the state is refused."""
+    """Return the state after an event; refuse an event that does not fit the state."""
     if isinstance(event, RoundOpened):
         _check_opening(state, event.policy)
         return replace(state, open_policy=event.policy)
@@ -119,9 +120,11 @@ def advance(state: State, event: Event) -> State:
 
 
 def resume(plan: Plan, closed: Sequence[Round]) -> State:
-    """The state after these rounds: what `advance` gives round by round, without learning the same thing again."""
+    """Return the state after these rounds, like `advance` round by round, but estimating only what is needed."""
     state = begin(plan)
-    if plan.algorithm == "crowdveil" and closed:  # learns from all rounds at once, so that only the last step matters
+    if (
+        plan.algorithm == "crowdveil" and closed
+    ):  # estimates from all rounds at once, so that only the last step matters
         state = replace(state, closed=tuple(closed[:-1]))
         closed = closed[-1:]
     for one in closed:
@@ -130,17 +133,17 @@ def resume(plan: Plan, closed: Sequence[Round]) -> State:
 
 
 def next_policy(state: State) -> Policy:
-    """The policy of the next round: optimal for what is known of π, at the round's quota."""
+    """Make the policy of the next round: optimal for the current estimate of π, at the round's quota."""
     plan = state.plan
     beta = quota(state)
     if plan.algorithm == "algorithm-2":
         return optimal_for_round(state, beta, "equal")
-    completion: Columns = "informative" if len(plan.area) <= MAX_COMPLETION_CELLS else "equal"
+    completion: CompletionKind = "informative" if len(plan.area) <= MAX_COMPLETION_CELLS else "equal"
     return optimal_for_round(state, beta, completion)
 
 
 def quota(state: State) -> float:
-    """β of the next round: the share of its reports that should select."""
+    """Compute β of the next round: the share of its reports that should select."""
     plan = state.plan
     share = reporting_share(state) if plan.null_epsilon is None else 1.0
     reporters = max(1, round(share * plan.users))
@@ -153,9 +156,9 @@ def quota(state: State) -> float:
 
 
 def reporting_share(state: State) -> float:
-    """The share of users who have a place to report, as seen in the closed rounds; 1 before anything was seen.
+    """Return the share of users with a place to report, as seen in the closed rounds; 1 before the first.
 
-    Where NULL is protected it cannot be seen, and is estimated: 1 - ν.
+    Where NULL is protected the share cannot be seen, and is estimated: 1 - ν.
     """
     if state.plan.null_epsilon is not None:
         return 1 - state.null_share
@@ -165,10 +168,10 @@ def reporting_share(state: State) -> float:
 
 
 def select(state: State, reports: Reports, *, early: bool = False) -> Selection:
-    """Choose the users of a finished campaign, or of one that is ended `early`, after any round but not before one."""
+    """Select the users of a finished campaign, or of one that is ended `early`, after at least one round."""
     rounds = len(state.closed) if early else state.plan.rounds
     if not state.finished and not (early and rounds):
-        raise InputError("state", f"{len(state.closed)} of {state.plan.rounds} rounds closed", "should be finished")
+        raise InputError("state", f"{len(state.closed)} of {state.plan.rounds} rounds closed", "should all be closed")
     sent = np.bincount(as_cells("round", reports.round, rounds), minlength=rounds)
     for number, (one, rows) in enumerate(zip(state.closed, sent.tolist(), strict=True)):
         if one.reports != rows:
@@ -187,15 +190,15 @@ def _check_opening(state: State, policy: Policy) -> None:
     if state.finished:
         raise InputError("event", "RoundOpened", f"all {plan.rounds} rounds are closed")
     if policy.area != plan.area or policy.targets != plan.targets:
-        raise InputError("policy", policy.hash[:12], "is for another area or other targets than the plan's")
+        raise InputError("policy", policy.hash[:12], "should be for the area and the targets of the plan")
     if policy.epsilon_per_km > plan.epsilon_per_km:
-        what = f"exceeds the plan's {plan.epsilon_per_km:.12g}"
+        what = f"should be at most the plan's {plan.epsilon_per_km:.12g}"
         raise InputError("policy.epsilon_per_km", policy.epsilon_per_km, what)
     if policy.null_epsilon != plan.null_epsilon:
         raise InputError("policy.null_epsilon", policy.null_epsilon, f"should be the plan's, {plan.null_epsilon}")
 
 
-def optimal_for_round(state: State, beta: float, completion: Columns) -> Policy:
+def optimal_for_round(state: State, beta: float, completion: CompletionKind) -> Policy:
     """Make the policy that is optimal for the current estimate at the share β."""
     plan = state.plan
     return optimal_policy(
@@ -211,10 +214,26 @@ def optimal_for_round(state: State, beta: float, completion: Columns) -> Policy:
 
 
 def _learn(state: State, closed: tuple[Round, ...]) -> tuple[FloatArray, float]:
-    """π and, where NULL is protected, the share of senders without a place."""
+    """Estimate π and, where NULL is protected, the share of senders without a place."""
     if state.plan.algorithm == "crowdveil":
         found = pooled_estimate(closed, state.plan.start)
         return found.prior, found.null_share
     if state.plan.null_epsilon is None:
         return round_update(state.prior, closed[-1]), 0.0
     return round_update_with_null(state.prior, state.null_share, closed[-1])
+
+
+def select_so_far(state: State, reports: Reports) -> Selection:
+    """Select after the rounds that are closed, independently of the order in which people reported.
+
+    Algorithm 2 takes reports in their order; here this is the order of the lottery.
+    """
+    if not state.closed:
+        return Selection(np.zeros(0, dtype=np.int64), np.zeros(0), 0, state.plan.wanted)
+    if state.plan.algorithm == "algorithm-2":
+        order = np.array(
+            sorted(range(len(reports)), key=lambda row: lottery_number(state.plan.seed, int(reports.participant[row]))),
+            dtype=np.int64,
+        )
+        reports = Reports(reports.participant[order], reports.round[order], reports.symbol[order])
+    return select(state, reports, early=True)

@@ -1,4 +1,4 @@
-"""The answer of the checker: the number, the worst pair, then the judgement."""
+"""Define the certificate: the smallest ε, the worst pair of cells, and the verdict."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crowdveil.formatting import exact, rounded_up_below
 
 @dataclass(frozen=True)
 class Witness:
-    """The pair of true cells that a symbol tells apart most, per km."""
+    """The pair of true cells that a symbol distinguishes most, per km."""
 
     cell: int
     other: int
@@ -25,7 +25,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class NullWitness:
-    """The cell that a symbol tells most surely from having no place."""
+    """The cell that a symbol distinguishes most from having no place."""
 
     cell: int
     symbol: int
@@ -36,7 +36,7 @@ class NullWitness:
     """|log_ratio| - ε₀: positive if and only if this cell breaks the claim."""
 
     def explain(self, epsilon: float) -> str:
-        """Where, how much, and what would be allowed."""
+        """Say where the worst ratio is, how large it is, and what would be allowed."""
         often = "infinitely" if isinf(self.log_ratio) else f"e^{abs(self.log_ratio):.6g} times"
         one, two = "NULL", f"cell {self.cell}"
         if self.log_ratio < 0:
@@ -63,13 +63,13 @@ class NullFinding:
 
     @property
     def smallest_shown(self) -> str:
-        """The smallest ε₀ in words, rounded up."""
+        """The smallest ε₀ as text, rounded up."""
         if self.smallest_epsilon == inf:
             return "none: not private at any ε₀"
         return rounded_up_below(self.smallest_epsilon, self.epsilon)
 
     def explain(self) -> str:
-        """The verdict, where and by how much."""
+        """Give the verdict, where the worst ratio is, and by how much it exceeds the claim."""
         verdict = f"Having no place is {'protected' if self.ok else 'NOT protected'} at ε₀ = {exact(self.epsilon)}"
         where = (
             "Every cell sends every symbol as often as NULL"
@@ -86,11 +86,11 @@ class Certificate:
     """Whether P(s | i) ≤ e^{ε d(i,j)} P(s | j) for all cells i, j and every symbol s, and NULL keeps its own claim."""
 
     ok: bool
-    """Everything that the policy claims holds."""
+    """Whether everything that the policy claims holds."""
     epsilon_per_km: float
     """The claim that was tested."""
     smallest_epsilon_per_km: float
-    """The least ε that holds, rounded up: the policy surely is private at this value. Infinite if at none."""
+    """The least ε that holds, rounded up: the policy is private at this value. Infinite if it is private at none."""
     witness: Witness | None
     """The worst pair, or None where all cells send the same."""
     policy_hash: str
@@ -98,13 +98,13 @@ class Certificate:
     cells: int
     symbols: int
     pairs_opened: int
-    """Inequalities looked at one by one; whole blocks of the others were settled at once."""
+    """Inequalities evaluated one by one; the others were decided for whole blocks at once."""
     exact_comparisons: int
-    """Inequalities so close to the claim that whole-number arithmetic decided them."""
+    """Inequalities so close to the claim that exact arithmetic had to decide them."""
     cells_ok: bool
-    """Definition 1 holds between the cells, whatever was found about NULL."""
+    """Whether Definition 1 holds between the cells, whatever was found about NULL."""
     null: NullFinding | None = None
-    """What was found between NULL and the cells; None where NULL is no input of what was tested."""
+    """What was found between NULL and the cells; None where NULL is no input of the policy."""
 
     @property
     def inequalities(self) -> int:
@@ -114,13 +114,13 @@ class Certificate:
 
     @property
     def smallest_shown(self) -> str:
-        """The smallest ε in words: rounded up, so that who claims the printed number claims what holds."""
+        """The smallest ε as text, rounded up, so that the printed number is a valid claim."""
         if self.smallest_epsilon_per_km == inf:
             return "none: not private at any ε"
         return rounded_up_below(self.smallest_epsilon_per_km, self.epsilon_per_km)
 
     def explain(self) -> str:
-        """The verdict, where, by how much, and what to do next."""
+        """Give the verdict, where the worst ratio is, by how much it exceeds the claim, and what to do next."""
         return self._explain_cells() if self.null is None else f"{self._explain_cells()} {self.null.explain()}"
 
     def _explain_cells(self) -> str:

@@ -1,9 +1,9 @@
-"""Certify a policy, or anybody's table, against Definition 1.
+"""Certify a policy, or any table, against Definition 1.
 
     for all cells i, j and every symbol s:    P(s | i) ≤ e^{ε d(i,j)} P(s | j),     d in km
 
-The smallest such ε is the largest loss per km, ρ(i,j,s) = ln(P(s|i) / P(s|j)) / d(i,j). `Search` finds it
-with error bounds; the inequalities that these bounds leave open at the claimed ε are decided in whole
+The smallest such ε is the largest loss per km, ρ(i,j,s) = ln(P(s|i) / P(s|j)) / d(i,j). `BlockSearch` finds it
+with error bounds; the inequalities that these bounds leave undecided at the claimed ε are decided in whole
 numbers. A policy with a row for NULL must also keep the ε₀ it states between NULL and every cell (null.py).
 """
 
@@ -21,12 +21,14 @@ from crowdveil.certify.columns import Columns
 from crowdveil.certify.findings import Candidate, Findings
 from crowdveil.certify.inputs import read_table
 from crowdveil.certify.null import check_null
-from crowdveil.certify.search import Progress, Search
-from crowdveil.policy.policy import Policy, check_epsilon
+from crowdveil.certify.search import BlockSearch
+from crowdveil.policy.checks import check_epsilon
+from crowdveil.policy.policy import Policy
+from crowdveil.vocabulary import Progress
 
 
 def certify(policy: Policy, *, epsilon_per_km: float | None = None, progress: Progress | None = None) -> Certificate:
-    """Test P(s|i) ≤ e^{ε d(i,j)} P(s|j) for all i, j, s, at the policy's own ε unless another is given.
+    """Test P(s|i) ≤ e^{ε d(i,j)} P(s|j) for all i, j, s, at a given ε (default: the policy's own).
 
     A row for NULL is tested against every cell, at the ε₀ that the policy states.
     """
@@ -40,7 +42,7 @@ def certify_table(
     """Test a table with one row per cell and one column per symbol.
 
     Whole numbers are weights, with equal row totals. Floats are probabilities, taken as exactly the numbers
-    they are; rows may miss the sum 1 by 1e-9.
+    they are; row sums may differ from 1 by 1e-9.
     """
     weights = read_table(table, len(area))
     columns = Columns(weights, lambda symbol: f"column {symbol}")
@@ -48,7 +50,7 @@ def certify_table(
 
 
 def smallest_epsilon(policy: Policy) -> float:
-    """max over i, j, s of ln(P(s|i) / P(s|j)) / d(i,j), rounded up; infinite if only one of two is 0."""
+    """Compute max over i, j, s of ln(P(s|i) / P(s|j)) / d(i,j), rounded up; infinite if only one of them is 0."""
     return certify(policy).smallest_epsilon_per_km
 
 
@@ -60,34 +62,34 @@ def _certify(
     progress: Progress | None,
     null: NullFinding | None = None,
 ) -> Certificate:
-    ledger = Findings(columns, area.xy_m, PrivacyClaim(epsilon))
+    findings = Findings(columns, area.xy_m, PrivacyClaim(epsilon))
     opened = 0
     one_sided = _one_sided(area, columns)
     if one_sided is None:
-        search = Search(area, columns, ledger, progress)
+        search = BlockSearch(area, columns, findings, progress)
         search.run([symbol for symbol in range(columns.count) if columns.varies(symbol)])
-        opened = search.leaves.pairs_opened
+        opened = search.pairs.pairs_opened
     if progress is not None and opened == 0:
         progress(1, 1)
-    cells_ok = one_sided is None and ledger.ok
-    worst = one_sided or ledger.witness
+    cells_ok = one_sided is None and findings.ok
+    worst = one_sided or findings.witness
     return Certificate(
         ok=cells_ok and (null is None or null.ok),
         epsilon_per_km=epsilon,
-        smallest_epsilon_per_km=inf if one_sided else ledger.rounded_up,
-        witness=None if worst is None else _witness(ledger, worst),
+        smallest_epsilon_per_km=inf if one_sided else findings.rounded_up,
+        witness=None if worst is None else _witness(findings, worst),
         policy_hash=policy_hash,
         cells=len(area),
         symbols=columns.count,
         pairs_opened=opened,
-        exact_comparisons=ledger.exact_comparisons + (0 if null is None else null.exact_comparisons),
+        exact_comparisons=findings.exact_comparisons + (0 if null is None else null.exact_comparisons),
         cells_ok=cells_ok,
         null=null,
     )
 
 
 def _one_sided(area: Area, columns: Columns) -> Candidate | None:
-    """A symbol only some cells send: its likeliest sender, and the nearest cell that never sends it."""
+    """Find a symbol that only some cells send: its most likely sender, and the nearest cell that never sends it."""
     for symbol in range(columns.count):
         never = np.flatnonzero(columns.never(symbol))
         if 0 < len(never) < len(area):
@@ -97,16 +99,16 @@ def _one_sided(area: Area, columns: Columns) -> Candidate | None:
     return None
 
 
-def _witness(ledger: Findings, worst: Candidate) -> Witness:
+def _witness(findings: Findings, worst: Candidate) -> Witness:
     cell, other, symbol = worst
-    squared_m = ledger.squared_m(cell, other)
+    squared_m = findings.squared_m(cell, other)
     distance_km = float(np.sqrt(float(squared_m))) / 1000.0
-    weight, against = ledger.columns.exact(cell, symbol), ledger.columns.exact(other, symbol)
+    weight, against = findings.columns.exact(cell, symbol), findings.columns.exact(other, symbol)
     if against == 0:
         log_ratio = inf
     else:
-        log_ratio = float(ledger.columns.log_quotients(*(np.array([index]) for index in worst))[0][0])
-    screened = log_ratio - ledger.claim.epsilon_per_km * distance_km
-    excess = ledger.claim.excess(weight, against, squared_m, screened)
-    name = ledger.columns.name(symbol)
+        log_ratio = float(findings.columns.log_quotients(*(np.array([index]) for index in worst))[0][0])
+    screened = log_ratio - findings.claim.epsilon_per_km * distance_km
+    excess = findings.claim.excess(weight, against, squared_m, screened)
+    name = findings.columns.name(symbol)
     return Witness(cell, other, symbol, name, distance_km, log_ratio, excess)

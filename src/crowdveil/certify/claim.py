@@ -1,4 +1,4 @@
-"""One claim, "private at ε per km", and the exact decision of one inequality of it.
+"""Decide one inequality of the claim "private at ε per km" exactly.
 
 Definition 1: for all cells i, j and every symbol s,  P(s | i) ≤ e^{ε d(i,j)} P(s | j).
 
@@ -19,7 +19,7 @@ class PrivacyClaim:
 
     def __init__(self, epsilon_per_km: float) -> None:
         self.epsilon_per_km = epsilon_per_km
-        # On a map the same distances return again and again.
+        # The same distances occur many times in an area.
         self._power = lru_cache(maxsize=1 << 16)(power_below)
         self._exponent = lru_cache(maxsize=1 << 16)(self._uncached_exponent)
 
@@ -27,7 +27,7 @@ class PrivacyClaim:
         return exponent_below(self.epsilon_per_km, squared_m)
 
     def holds(self, weight: int, other: int, squared_m: int) -> bool:
-        """P(s | i) ≤ e^{ε d(i,j)} P(s | j), for whole weights of cells √squared_m metres apart."""
+        """Decide P(s | i) ≤ e^{ε d(i,j)} P(s | j) for whole weights of cells √squared_m metres apart."""
         if weight <= other:
             return True
         if other == 0:
@@ -39,7 +39,7 @@ class PrivacyClaim:
         return weight << FRACTION_BITS <= self._power(exponent) * other
 
     def excess(self, weight: int, other: int, squared_m: int, screened: float) -> float:
-        """ln(weight / other) - ε d, positive if and only if `holds` is false; in floats it is `screened`."""
+        """Return ln(weight / other) - ε d, positive if and only if `holds` is false; `screened` is its float value."""
         if other == 0:
             return inf if weight else 0.0
         if abs(screened) > 1:

@@ -1,4 +1,4 @@
-"""The weights of a policy or a table, symbol by symbol: their logarithms, and the exact whole numbers.
+"""Give the weights of a policy or a table, symbol by symbol: their logarithms, and the exact whole numbers.
 
 Only quotients within one symbol matter, so logarithms are taken relative to the symbol's largest weight r:
 
@@ -8,7 +8,7 @@ Only quotients within one symbol matter, so logarithms are taken relative to the
 doubles, log1p magnifies a relative error at most 1.45 times there, and 4 roundings plus the function's own
 error make less than 10 · 2^-53 |g|. Otherwise |g| ≥ ln 2, and g = ln(w) - ln(r) after scaling both by the
 power of two that puts r in [1, 2), so that 4 roundings make less than 20 · 2^-53 |g|. `LOG_ERROR` = 1e-14 =
-90 · 2^-53 is four times that, which forgives a `log` that is some last places off. A completion adds two
+90 · 2^-53 is four times that, which allows for a `log` that is wrong in its last digits. A completion adds two
 logarithms, and their errors.
 """
 
@@ -26,7 +26,7 @@ from crowdveil.arrays import BoolArray, FloatArray, IntArray
 from crowdveil.policy.policy import Policy
 
 LOG_ERROR = 1e-14
-"""Relative error that no logarithm here reaches (proof above)."""
+"""An upper bound of the relative error of every logarithm here (proof above)."""
 
 _SMALLEST_DOUBLE_BITS = 1074
 """Every finite double is a whole multiple of 2^-1074."""
@@ -46,7 +46,7 @@ class Columns:
 
     @classmethod
     def of(cls, policy: Policy) -> Columns:
-        """The symbols of a policy, in the order of `policy.symbol_name`."""
+        """Take the symbols of a policy, in the order of `policy.symbol_name`."""
         refined = policy.completion
         if refined is None:
             return cls(policy.weights, policy.symbol_name)
@@ -54,7 +54,7 @@ class Columns:
 
     @classmethod
     def with_null(cls, policy: Policy) -> Columns:
-        """The same with one more row, the last, for a phone without a place."""
+        """Take the same with one more row, the last, for a device without a place."""
         first, row = policy.inputs()
         return cls(first, policy.symbol_name, None if policy.completion is None else policy.completion.weights, row)
 
@@ -64,7 +64,7 @@ class Columns:
         return int(self.first.shape[1]) + (0 if self.second is None else self.second.shape[1] - 1)
 
     def varies(self, symbol: int) -> bool:
-        """Whether cells can differ in this symbol at all; not if none ever sends it."""
+        """Tell whether cells differ in this symbol; they do not if none ever sends it."""
         if self.never(symbol).all():
             return False
         at = min(symbol, self.first.shape[1] - 1)
@@ -74,7 +74,7 @@ class Columns:
         return different
 
     def never(self, symbol: int) -> BoolArray:
-        """Which cells never send this symbol."""
+        """Tell which cells never send this symbol."""
         at = min(symbol, self.first.shape[1] - 1)
         zero: BoolArray = self.first[:, at] == 0
         if self.second is not None and symbol >= self.first.shape[1] - 1:
@@ -82,18 +82,18 @@ class Columns:
         return zero
 
     def logs(self, symbol: int) -> tuple[FloatArray, float]:
-        """g_l of every cell (-inf for weight 0), and a number no error of theirs exceeds."""
+        """Return g_l of every cell (-inf for weight 0), and an upper bound of their errors."""
         at = min(symbol, self.first.shape[1] - 1)
         g = self._first_logs(at)
-        error = LOG_ERROR * _reach(g)
+        error = LOG_ERROR * _largest_magnitude(g)
         if self.second is not None and symbol >= self.first.shape[1] - 1:
             refined = relative_logs(self.second[:, symbol - at])
-            error += LOG_ERROR * _reach(refined)
+            error += LOG_ERROR * _largest_magnitude(refined)
             g = g + refined[self.row]
         return g, error
 
     def _first_logs(self, at: int) -> FloatArray:
-        """Of a column of `first`; that of the last one is kept, since every refined symbol asks for it."""
+        """Return the logs of a column of `first`; the last is cached, since every refined symbol needs it."""
         return self._last_logs if at == self.first.shape[1] - 1 else relative_logs(self.first[:, at])
 
     @cached_property
@@ -101,7 +101,7 @@ class Columns:
         return relative_logs(self.first[:, -1])
 
     def log_quotients(self, cells: IntArray, others: IntArray, symbols: IntArray) -> tuple[FloatArray, FloatArray]:
-        """ln(w_i / w_j) one by one, not by a difference of logarithms, and a bound of each one's error."""
+        """Return ln(w_i / w_j) one by one, not as a difference of logarithms, and a bound of each one's error."""
         last = self.first.shape[1] - 1
         at = np.minimum(symbols, last)
         value = log_quotient(self.first[cells, at], self.first[others, at])
@@ -117,7 +117,7 @@ class Columns:
         return value, error
 
     def exact(self, cell: int, symbol: int) -> int:
-        """The weight as a whole number, in a unit that all cells share for this symbol."""
+        """Return the weight as a whole number, in a unit that all cells share for this symbol."""
         at = min(symbol, self.first.shape[1] - 1)
         weight = _whole(self.first[cell, at])
         if self.second is not None and self.row is not None and symbol >= self.first.shape[1] - 1:
@@ -126,7 +126,7 @@ class Columns:
 
 
 def relative_logs(weights: Weights) -> FloatArray:
-    """ln(w / max w); -inf for weight 0. Error: see the module's text."""
+    """Return ln(w / max w), -inf for weight 0; the module's docstring bounds the error."""
     largest = weights.max()
     if largest == 0:
         return np.full(len(weights), -np.inf)
@@ -139,7 +139,7 @@ def relative_logs(weights: Weights) -> FloatArray:
 
 
 def log_quotient(weights: Weights, others: Weights) -> FloatArray:
-    """ln(w / v) for positive weights, from log1p((w-v)/v): accurate even where w and v nearly agree."""
+    """Return ln(w / v) for positive weights, from log1p((w-v)/v): accurate even where w and v nearly agree."""
     low, high = np.minimum(weights, others), np.maximum(weights, others)
     with np.errstate(over="ignore"):
         above = (high - low) / low.astype(np.float64)
@@ -150,7 +150,7 @@ def log_quotient(weights: Weights, others: Weights) -> FloatArray:
     return np.where(weights >= others, value, -value)
 
 
-def _reach(g: FloatArray) -> float:
+def _largest_magnitude(g: FloatArray) -> float:
     finite = g[np.isfinite(g)]
     return float(np.abs(finite).max()) if len(finite) else 0.0
 

@@ -1,4 +1,4 @@
-"""A rational number just below e^x, in whole-number arithmetic only.
+"""Compute a rational number just below e^x, in whole-number arithmetic only.
 
 Numbers are whole multiples of 2^-F, F = `FRACTION_BITS`; every step rounds down, so every result is a lower
 bound.
@@ -23,17 +23,17 @@ from math import isqrt
 FRACTION_BITS = 192
 _SMALL_BITS = 8
 MAX_EXPONENT = 4096
-"""Exponents from here on are never needed: no two doubles above 0 have a ratio near e^4096."""
+"""Larger exponents are never needed: no two positive doubles have a ratio near e^4096."""
 
 
 def exponent_below(epsilon_per_km: float, squared_m: int) -> int:
-    """⌊ε · √squared_m / 1000 · 2^F⌋."""
+    """Return ⌊ε · √squared_m / 1000 · 2^F⌋."""
     a, b = epsilon_per_km.as_integer_ratio()
     return isqrt((a * a * squared_m << 2 * FRACTION_BITS) // (1_000_000 * b * b))
 
 
 def power_below(exponent: int) -> int:
-    """A whole number P with P · 2^-F ≤ e^(exponent · 2^-F), relatively within 2^-165."""
+    """Return a whole number P with P · 2^-F ≤ e^(exponent · 2^-F), with a relative error below 2^-165."""
     if not 0 <= exponent < MAX_EXPONENT << FRACTION_BITS:
         raise ValueError(f"exponent {exponent} · 2^-{FRACTION_BITS}: should be from 0 to {MAX_EXPONENT}")
     halvings = max(0, exponent.bit_length() - (FRACTION_BITS - _SMALL_BITS))

@@ -12,9 +12,9 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.certify.certificate import Certificate
 from crowdveil.certify.checker import certify_table
-from crowdveil.certify.search import Progress
 from crowdveil.codec import is_header, read_number, read_rows
 from crowdveil.errors import FileFormatError
+from crowdveil.vocabulary import Progress
 
 SIMPLE_NAME = re.compile(r"[\w][\w .-]{0,39}")
 """Names of columns that can stand in a sentence."""

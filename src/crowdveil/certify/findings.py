@@ -1,11 +1,11 @@
-"""What the search has found so far: the worst quotient per km, and whether the claim still stands.
+"""Collect what the search has found: the largest loss per km, and whether the claim still holds.
 
 Each candidate is an ordered pair of cells and a symbol. Its loss per km
 
     ρ(i, j, s) = ln( P(s | i) / P(s | j) ) / d(i, j)
 
-is known as an interval [low, high] that surely holds it. The claim ε is refused where low > ε, stands where
-high ≤ ε, and is decided in whole numbers where the interval contains ε.
+is known as an interval [low, high] that contains it. The claim ε is refused if low > ε, holds if high ≤ ε, and is
+decided in whole numbers if the interval contains ε.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Candidate = tuple[int, int, int]
 
 
 class Findings:
-    """Collects candidates; the largest ρ, in an interval, and the verdict on the claim."""
+    """Collects candidates: the largest ρ, in an interval, and the verdict on the claim."""
 
     def __init__(self, columns: Columns, xy_m: IntArray, claim: PrivacyClaim) -> None:
         self.columns = columns
@@ -53,21 +53,21 @@ class Findings:
 
     @property
     def rounded_up(self) -> float:
-        """A value that surely holds: above every pair's interval, or the claim itself once it is proved."""
+        """A value of ε that holds: above every pair's interval, or the claim itself once it is proved."""
         if self.high == 0:
             return 0.0
         above = nextafter(self.high, inf)
         return min(above, self.claim.epsilon_per_km) if self.ok else above
 
     def consider(self, cells: IntArray, others: IntArray, symbols: IntArray) -> None:
-        """Take note of candidates, one per entry; a cell paired with itself is passed over."""
+        """Add candidates, one per entry; a cell paired with itself is skipped."""
         apart = cells != others
         cells, others, symbols = cells[apart], others[apart], symbols[apart]
         if len(cells) == 0:
             return
         loss, slack = self._losses_per_km(cells, others, symbols)
         if not (np.isfinite(loss).all() and np.isfinite(slack).all()):
-            # Comparisons with NaN are false: one such pair would hide all others. No verdict is safer than a wrong one.
+            # Comparisons with NaN are false, so that one such pair would hide all others: give no verdict at all.
             raise NotPrivateError("a loss per km is not a number (cells at distance 0?): nothing can be certified")
         low, high = loss - slack, loss + slack
         self.low, self.high = max(self.low, float(low.max())), max(self.high, float(high.max()))
@@ -93,12 +93,12 @@ class Findings:
             return value / km, (error + LOG_ERROR * np.abs(value)) / km
 
     def squared_m(self, cell: int, other: int) -> int:
-        """Exact squared distance."""
+        """Return the exact squared distance in m²."""
         dx, dy = (self.xy_m[cell] - self.xy_m[other]).tolist()
         return int(dx * dx + dy * dy)
 
     def holds(self, candidate: Candidate) -> bool:
-        """Definition 1 for one candidate, in whole numbers."""
+        """Decide Definition 1 for one candidate, in whole numbers."""
         cell, other, symbol = candidate
         weight, against = self.columns.exact(cell, symbol), self.columns.exact(other, symbol)
         return self.claim.holds(weight, against, self.squared_m(cell, other))

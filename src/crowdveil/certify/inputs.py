@@ -1,4 +1,4 @@
-"""What the checker takes from outside, and refuses."""
+"""Read the tables that the checker is given, and refuse what cannot be checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_WEIGHT = 1 << 62
 
 
 def read_table(table: ArrayLike, cells: int) -> Weights:
-    """Whole numbers or probabilities with one row per cell; anything else is refused with the reason."""
+    """Read whole numbers or probabilities with one row per cell; refuse anything else with the reason."""
     weights = as_array("table", table, "should have one row for each cell, all of the same length")
     if weights.ndim != 2 or weights.shape[0] != cells or weights.shape[1] == 0:
         raise InputError("table", weights.shape, f"should have {cells} rows, one for each cell, and columns")

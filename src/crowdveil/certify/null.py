@@ -1,4 +1,4 @@
-"""NULL, a phone without a frequent place, against every cell.
+"""Check NULL, a device without a frequent place, against every cell.
 
     for all cells l and every symbol s:    P(s | NULL) ≤ e^{ε₀} P(s | l)    and    P(s | l) ≤ e^{ε₀} P(s | NULL)
 
@@ -16,18 +16,19 @@ from crowdveil.certify.certificate import NullFinding, NullWitness
 from crowdveil.certify.claim import PrivacyClaim
 from crowdveil.certify.columns import Columns
 from crowdveil.certify.findings import Candidate, Findings
-from crowdveil.policy.policy import Policy, check_null_epsilon
+from crowdveil.policy.checks import check_null_epsilon
+from crowdveil.policy.policy import Policy
 
 
 def check_null(policy: Policy) -> NullFinding | None:
-    """Test the row for NULL at the ε₀ that the policy states; None where it has no such row."""
+    """Test the row for NULL at the ε₀ that the policy states; return None if it has no such row."""
     if policy.null_epsilon is None:
         return None
     epsilon = check_null_epsilon(policy.null_epsilon)
     columns, n = Columns.with_null(policy), len(policy)
     where_m = np.zeros((n + 1, 2), dtype=np.int64)
     where_m[n, 0] = 1000
-    ledger = Findings(columns, where_m, PrivacyClaim(epsilon))
+    findings = Findings(columns, where_m, PrivacyClaim(epsilon))
     cells, null = np.arange(n), np.full(n, n)
     for symbol in range(columns.count):
         never = columns.never(symbol)
@@ -35,21 +36,21 @@ def check_null(policy: Policy) -> NullFinding | None:
         if len(sent_by_one):
             cell = int(sent_by_one[0])
             worst = (cell, n, symbol) if never[n] else (n, cell, symbol)
-            return NullFinding(False, epsilon, inf, _witness(ledger, worst, n), ledger.exact_comparisons)
+            return NullFinding(False, epsilon, inf, _witness(findings, worst, n), findings.exact_comparisons)
         if not never[n]:
-            ledger.consider(cells, null, np.full(n, symbol))
-            ledger.consider(null, cells, np.full(n, symbol))
-    found = None if ledger.witness is None else _witness(ledger, ledger.witness, n)
-    return NullFinding(ledger.ok, epsilon, ledger.rounded_up, found, ledger.exact_comparisons)
+            findings.consider(cells, null, np.full(n, symbol))
+            findings.consider(null, cells, np.full(n, symbol))
+    found = None if findings.witness is None else _witness(findings, findings.witness, n)
+    return NullFinding(findings.ok, epsilon, findings.rounded_up, found, findings.exact_comparisons)
 
 
-def _witness(ledger: Findings, worst: Candidate, n: int) -> NullWitness:
+def _witness(findings: Findings, worst: Candidate, n: int) -> NullWitness:
     sender, other, symbol = worst
-    weight, against = ledger.columns.exact(sender, symbol), ledger.columns.exact(other, symbol)
+    weight, against = findings.columns.exact(sender, symbol), findings.columns.exact(other, symbol)
     loss = inf
     if against:
-        loss = float(ledger.columns.log_quotients(*(np.array([index]) for index in worst))[0][0])
-    screened = loss - ledger.claim.epsilon_per_km
-    excess = ledger.claim.excess(weight, against, ledger.squared_m(sender, other), screened)
+        loss = float(findings.columns.log_quotients(*(np.array([index]) for index in worst))[0][0])
+    screened = loss - findings.claim.epsilon_per_km
+    excess = findings.claim.excess(weight, against, findings.squared_m(sender, other), screened)
     cell, log_ratio = (other, loss) if sender == n else (sender, -loss)
-    return NullWitness(cell, symbol, ledger.columns.name(symbol), log_ratio, excess)
+    return NullWitness(cell, symbol, findings.columns.name(symbol), log_ratio, excess)

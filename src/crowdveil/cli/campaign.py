@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from crowdveil.campaign.audit import check
+from crowdveil.campaign.audit import check_record
 from crowdveil.cli import campaign_plan
 from crowdveil.cli.campaign_view import show_verdict, show_view, when
 from crowdveil.cli.connection import operator, operator_if_needed
@@ -180,9 +180,9 @@ def audit(
     if out is not None:
         write_bytes(out, found.to_bytes())
     with progress_bar("repeating the campaign") as report:
-        verdict = check(found, report)
+        verdict = check_record(found, report)
     if json:
-        findings = [{"step": one.step, "grade": one.grade, "said": one.said} for one in verdict.findings]
+        findings = [{"step": one.step, "grade": one.grade, "said": one.text} for one in verdict.findings]
         show_json({"campaign": found.campaign, "reproduced": verdict.reproduced, "findings": findings})
     else:
         show_verdict(found.campaign, verdict)

@@ -39,7 +39,7 @@ from crowdveil.cli.options import (
 from crowdveil.client import Operator
 from crowdveil.errors import InputError
 from crowdveil.extras import require_extra
-from crowdveil.policy.policy import check_prior
+from crowdveil.policy.checks import check_prior
 from crowdveil.prior import read_prior
 from crowdveil.wire import CampaignPlan, Preview
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import typer
 
-from crowdveil.campaign.audit import Verdict
+from crowdveil.campaign.audit import AuditVerdict
 from crowdveil.cli.console import show, show_json, show_rows, warn
 from crowdveil.formatting import exact, in_plain_words, rounded_up_below
 from crowdveil.wire import CampaignView, Preview, PreviewPoint, RoundView
@@ -63,9 +63,9 @@ def show_preview(preview: Preview, epsilon_per_km: float) -> None:
     show_rows("By people wanted", POINTS, [_point(one) for one in preview.by_wanted])
 
 
-def show_verdict(campaign: str, verdict: Verdict) -> None:
+def show_verdict(campaign: str, verdict: AuditVerdict) -> None:
     """Print what an audit found, and its verdict."""
-    rows = [[one.step, one.grade if one.grade == "ok" else one.grade.upper(), one.said] for one in verdict.findings]
+    rows = [[one.step, one.grade if one.grade == "ok" else one.grade.upper(), one.text] for one in verdict.findings]
     show_rows("Audit", ["step", "verdict", "finding"], rows)
     if verdict.reproduced:
         typer.echo(f"Campaign {campaign} is reproduced.")

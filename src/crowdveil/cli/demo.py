@@ -13,7 +13,7 @@ import typer
 
 from crowdveil.area import Grid
 from crowdveil.arrays import IntArray
-from crowdveil.campaign.audit import Verdict, check
+from crowdveil.campaign.audit import AuditVerdict, check_record
 from crowdveil.campaign.plan_files import campaign_plan
 from crowdveil.certify import certify
 from crowdveil.cli.compare import write_results
@@ -114,7 +114,7 @@ class DemoCampaign:
 
     view: CampaignView
     record: AuditRecord
-    verdict: Verdict
+    verdict: AuditVerdict
     totals: FleetTotals
     users: IntArray
     """The user behind each participant who was selected, best first."""
@@ -158,7 +158,7 @@ def run_campaign(dataset: Dataset, settings: ComparisonSettings, folder: Path, o
     write_bytes(folder / "record.json", record.to_bytes())
     write_bytes(folder / "selection.csv", selection.encode())
     with progress_bar("repeating the campaign") as report:
-        verdict = check(record, report)
+        verdict = check_record(record, report)
     chosen = [order[totals.device_of[who]] for who in record.selection.participants]
     return DemoCampaign(view, record, verdict, totals, np.array(chosen, dtype=np.int64))
 
@@ -233,7 +233,7 @@ def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, campaign: Dem
         f"their place; from the reports, {sum(chosen.chances):.1f} were expected. They came to it in "
         f"{coverage_of(campaign.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
     )
-    failed = [finding.said for finding in campaign.verdict.findings if finding.grade == "failure"]
+    failed = [finding.text for finding in campaign.verdict.findings if finding.grade == "failure"]
     if failed:
         raise CrowdveilError(f"the campaign is not reproduced from its record: {failed[0]} (see {out / 'record.json'})")
     _step(

@@ -35,7 +35,7 @@ from crowdveil.errors import InputError
 from crowdveil.extras import require_extra
 
 if TYPE_CHECKING:
-    from crowdveil.batch import BatchResult, Inputs, Job
+    from crowdveil.batch import BatchJob, BatchResult, Inputs
     from crowdveil.batch.fixes import ColumnNames
 
 EXAMPLES = """\b
@@ -159,8 +159,8 @@ def run(
     require_extra("profile", "batch")
     from crowdveil.batch import (
         PART_BYTES,
+        BatchJob,
         ColumnNames,
-        Job,
         PeriodRange,
         ProfileSettings,
         check_memory,
@@ -202,7 +202,7 @@ def run(
         what = "only Spark reads addresses; copy the files to this machine, or add --engine spark"
         raise InputError("traces", inputs.paths[0], what)
     part_bytes = PART_BYTES if part_gb is None else _part_bytes(part_gb)
-    job = Job(inputs, column_names, cells, period_range, profile_settings, part_bytes)
+    job = BatchJob(inputs, column_names, cells, period_range, profile_settings, part_bytes)
     spill = out / ".spill"
     with working(f"starting {engine}"):
         opened = open_engine(engine, memory=memory, threads=read_whole_if_given("threads", threads), spill=spill)
@@ -265,7 +265,7 @@ def _inputs(
     return converted_inputs(lambda: read_source(source), sources, [format.value, zone], out), COLUMN_NAMES
 
 
-def _facts(job: Job, found: BatchResult) -> dict[str, str]:
+def _facts(job: BatchJob, found: BatchResult) -> dict[str, str]:
     left_out = ", ".join(f"{reason}: {rows:,}" for reason, rows in found.left_out.items())
     kind = "week" if found.periods.days == 7 else "weekday" if found.periods.weekdays_only else "day"
     busiest = found.reporters_at.argsort(kind="stable")[::-1][:3].tolist()

@@ -14,7 +14,6 @@ import typer
 from crowdveil.cli.console import progress_bar, warn, working
 from crowdveil.cli.options import missing, refuse
 from crowdveil.traces import (
-    Progress,
     Visits,
     read_cabspotting,
     read_calls,
@@ -26,6 +25,7 @@ from crowdveil.traces import (
     read_timeline,
     synthetic_visits,
 )
+from crowdveil.vocabulary import Progress
 
 CITY_SEED, CITY_USERS, CITY_WEEKS = 5, 1_500, 45
 """Of the synthetic city."""

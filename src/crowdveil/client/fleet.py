@@ -29,15 +29,12 @@ from crowdveil.client.privacy_limits import check_policy
 from crowdveil.client.round_waiter import RoundWaiter
 from crowdveil.errors import CrowdveilError, InputError, NoOpenRound, ServerRefused, ServerUnreachable
 from crowdveil.policy.policy import Policy
-from crowdveil.vocabulary import NULL
+from crowdveil.vocabulary import NULL, Progress
 from crowdveil.wire import Announcement
 
 TRY_LATER = ("no-seat", "wrong-state")
 """Refusals of a seat, not of the device: the round is full, or the campaign was closed a moment ago."""
 PATIENT = RetryPolicy(longest_wait_s=10.0)
-
-Progress = Callable[[int, int], None]
-"""Called with the devices that are done, and with the number of all."""
 
 
 @dataclass

@@ -11,6 +11,7 @@ from crowdveil.client.retry import JSON, RetryingClient, RetryPolicy
 from crowdveil.client.transport import HttpRequest, Transport
 from crowdveil.codec import canonical_json
 from crowdveil.errors import InputError
+from crowdveil.vocabulary import Progress
 from crowdveil.wire import (
     PROTOCOL,
     AuditRecord,
@@ -24,9 +25,6 @@ from crowdveil.wire import (
     StateChange,
 )
 from crowdveil.wire.operator import MAX_INVITES
-
-Progress = Callable[[int, int], None]
-"""Called with how much is done, and of how much."""
 
 CSV = "text/csv"
 OPERATOR_RETRY_POLICY = RetryPolicy(attempts=4, first_wait_s=0.25, longest_wait_s=4.0)

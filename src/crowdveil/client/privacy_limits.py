@@ -16,7 +16,8 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.certify import Certificate, certify
 from crowdveil.errors import CampaignRefused, CrowdveilError, InputError, NotPrivateError, OutsideLimits
-from crowdveil.policy.policy import Policy, check_epsilon, check_null_epsilon, check_targets
+from crowdveil.policy.checks import check_epsilon, check_null_epsilon, check_targets
+from crowdveil.policy.policy import Policy
 from crowdveil.profile.profile import check_delta
 from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM
 from crowdveil.wire import Announcement

@@ -39,7 +39,7 @@ class Case:
     """How many places a user may report; the budget ε is split among them."""
 
     def to_json(self) -> dict[str, Any]:
-        """For the record of finished work."""
+        """Return the case as JSON, for the record of finished work."""
         return asdict(self)
 
 
@@ -65,8 +65,8 @@ class Result:
         return cls(coverage, selected, divergence, int(document["reports"]), int(document["policies"]))
 
 
-def joined(results: Sequence[Result]) -> Result:
-    """The results of one case's portions of seeds, in order."""
+def combine_portions(results: Sequence[Result]) -> Result:
+    """Combine the results of one case's portions of seeds, in order."""
 
     def together(name: str) -> tuple[float, ...]:
         return tuple(chain.from_iterable(getattr(one, name) for one in results))

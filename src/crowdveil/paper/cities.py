@@ -53,13 +53,13 @@ class CitySource:
 
 
 def offsets(name: str) -> int:
-    """How many positions of the grid a city has."""
+    """Return how many positions of the grid a city has."""
     return 1 if name == "tower-city" else len(OFFSETS_M)
 
 
 @lru_cache(maxsize=8)
 def open_city(source: CitySource, offset: int = 0) -> Dataset:
-    """Read, cut and profile; kept for the process's lifetime, since every case of a study asks for it."""
+    """Read, cut and profile a city; cached for the lifetime of the process, since every case of a study needs it."""
     if source.name not in _RECIPES:
         raise InputError("study", source.name, f"should be one of {', '.join(_RECIPES)}")
     return _RECIPES[source.name](source, offset)
@@ -83,7 +83,7 @@ def _visits(source: CitySource) -> Visits:
 
 
 def _squares(south: float, west: float, north: float, east: float, visits: Visits, offset: int) -> Grid:
-    """The squares of a box, shifted, that have any visit."""
+    """Return the squares of a shifted box that have any visit."""
     box = Grid.from_bounds(south, west, north, east)
     x_m, y_m = (round(float(metres)) + box.cell_m // 2 for metres in box.origin.to_metres(south, west))
     east_m, north_m = OFFSETS_M[offset]

@@ -1,6 +1,6 @@
-"""What a study was asked to show, held against its records: each claim holds, does not hold, or is a note.
+"""Check the claims of the paper, and ours, against the records of a study: each holds, does not hold, or is a note.
 
-Nothing here is decided by hand. Where something the paper says does not come out, the report says so.
+Every verdict is computed. Where a claim of the paper is not reproduced, the report says so.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from crowdveil.plots.style import METHODS
 from crowdveil.simulate.records import Record
 
 REFERENCE = {"none": 0.32, "algorithm-1": 0.215, "laplace": 0.17}
-"""First measurements on New York with π known: dense target, Poisson profile, ε = ln 4 per km, δ = 0.7."""
+"""Reference coverage on New York with π known: dense target, Poisson profile, ε = ln 4 per km, δ = 0.7."""
 NEAR = 0.02
 UNPROTECTED = 0.329
 """The paper's coverage of the dense target without any obfuscation."""
@@ -21,7 +21,7 @@ NEAR_NONE = 0.05
 
 
 def claims_of(study: str, records: Sequence[Record]) -> list[StudyClaim]:
-    """Every claim that the records can decide."""
+    """List every claim that the records can decide."""
     made: list[StudyClaim] = []
     if study == "new-york":
         made += _two_targets(records)
@@ -40,7 +40,7 @@ def _two_targets(records: Sequence[Record]) -> list[StudyClaim]:
         near = abs(record.value - reference) <= NEAR
         text = (
             f"Dense target, the paper's profile, {_name(method)}: {_percent(record)}, within "
-            f"{100 * NEAR:.0f} points of the first measurement, {reference:.1%}."
+            f"{100 * NEAR:.0f} percentage points of the reference value, {reference:.1%}."
         )
         made.append(StudyClaim(text, _verdict(near)))
     return made
@@ -62,7 +62,7 @@ def _beyond(records: Sequence[Record]) -> list[StudyClaim]:
     made.append(
         StudyClaim(
             f"Mean of the twenty densest targets over the positions of the grid: ours {_percent(ours)}, Algorithm 2 as "
-            f"printed {_percent(printed)}: {ours.value / printed.value:.2f} times; asked were 1.6.",
+            f"printed {_percent(printed)}: {ours.value / printed.value:.2f} times as much, with a goal of 1.6.",
             _verdict(ours.value >= 1.6 * printed.value),
         )
     )
@@ -71,7 +71,7 @@ def _beyond(records: Sequence[Record]) -> list[StudyClaim]:
         made.append(
             StudyClaim(
                 f"The same mean against {_name(method)} under the same profile and rule, {_percent(peer)}: "
-                f"{ours.value / peer.value:.2f} times; asked were 1.2.",
+                f"{ours.value / peer.value:.2f} times as much, with a goal of 1.2.",
                 _verdict(ours.value >= 1.2 * peer.value),
             )
         )
@@ -88,11 +88,11 @@ def _single_targets(records: Sequence[Record]) -> StudyClaim:
         for peer in (("algorithm-2", "poisson"), ("laplace", "recency"), ("laplace-posterior", "recency"))
     }
     told = ", ".join(f"above {_name(method)} in {won}" for (method, _), won in wins.items())
-    return StudyClaim(f"Of {len(ours)} single targets and positions, ours is {told}; every one is listed.", "note")
+    return StudyClaim(f"Of {len(ours)} single targets and positions, ours is {told}; all are listed.", "note")
 
 
 def _orders(records: Sequence[Record]) -> list[StudyClaim]:
-    """The paper's order in its figures: its method above Laplace, everywhere."""
+    """Check the order in the paper's figures: its method is above Laplace everywhere."""
     made = []
     settings: dict[str, Callable[[Record], str]] = {
         "epsilons": lambda r: f"ε = ln {exp(r.epsilon_per_km or 0):.0f}",
@@ -171,9 +171,9 @@ def _attackers(records: Sequence[Record]) -> list[StudyClaim]:
     at_ln4 = {r.method: r for r in records if r.figure == "attackers" and isclose(r.epsilon_per_km or 0, log(4))}
     ours, blind = at_ln4["crowdveil-known"], at_ln4["no report"]
     text = (
-        f"An attacker who knows π never exceeds the bound that ε gives; after every symbol of every policy it was "
-        f"checked. At ε = ln 4 per km the best guess from our report is right in {ours.value:.1%} (without a report "
-        f"{blind.value:.1%}, bound {ours.extra['bound']:.1%}); nearest to its bound came {_name(worst.method)} with "
+        f"An attacker who knows π never exceeds the bound that ε gives; this was checked for every symbol of every "
+        f"policy. At ε = ln 4 per km the best guess from our report is right in {ours.value:.1%} (without a report "
+        f"{blind.value:.1%}, bound {ours.extra['bound']:.1%}); {_name(worst.method)} came nearest to its bound, with "
         f"{worst.value:.1%} of {worst.extra['bound']:.1%}."
     )
     return [StudyClaim(text, _verdict(all(r.ci_high <= r.extra["bound"] for r in found)))]
@@ -186,7 +186,7 @@ def _uploads(records: Sequence[Record]) -> list[StudyClaim]:
         value = {r.extra["uploads"]: r for r in found if r.label == label}
         told = ", ".join(f"{m}: {_percent(r)}" for m, r in sorted(value.items()))
         best = max(value, key=lambda m: value[m].value)
-        text = f"Several places per user, the budget split ({label}): {told}. Best is {best}."
+        text = f"Several places per user, with ε divided among them ({label}): {told}. The best number is {best}."
         made.append(StudyClaim(text, "note"))
     return made
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from importlib.metadata import version
@@ -19,14 +19,14 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.paper.cases import Case, Result, joined, run_case
+from crowdveil.paper.cases import Case, Result, combine_portions, run_case
 from crowdveil.paper.cities import CitySource
+from crowdveil.vocabulary import Progress
 
 CODE = 1
 """Raised when the same case would give another result."""
 SEEDS_AT_ONCE = 10
 
-Progress = Callable[[int, int], None]
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -37,7 +37,7 @@ def run_cases(
     progress: Progress | None = None,
     workers: int | None = None,
 ) -> list[Result]:
-    """Results in the order of the cases; those found in the folder are not run again."""
+    """Return results in the order of the cases; those found in the folder are not computed again."""
     kept = folder / "cases.jsonl"
     traces = digest_of(source)
     parts = [_parts(case) for case in cases]
@@ -58,17 +58,17 @@ def run_cases(
             done += 1
             if progress is not None:
                 progress(done, len(asked))
-    return [joined([known[key] for key in names]) for names in keys]
+    return [combine_portions([known[key] for key in names]) for names in keys]
 
 
 def _parts(case: Case) -> list[Case]:
-    """A case in portions of a few seeds, so that all cores end together and little is lost when interrupted."""
+    """Split a case into portions of a few seeds, so that all cores finish together and an interruption loses little."""
     first, end = case.seeds
     return [replace(case, seeds=(seed, min(seed + SEEDS_AT_ONCE, end))) for seed in range(first, end, SEEDS_AT_ONCE)]
 
 
 def digest_of(source: CitySource) -> str:
-    """SHA-256 of the traces' bytes, and of the towers'; a synthetic city is known by its name."""
+    """Return the SHA-256 of the traces and of the towers; a synthetic city is known by its name."""
     digest = hashlib.sha256(source.name.encode())
     for path in (source.data, source.towers):
         for file in _files(path):
@@ -134,7 +134,7 @@ def _run(source: CitySource, todo: Sequence[tuple[str, Case]], workers: int) -> 
 
 
 def _longest_first(todo: Sequence[tuple[str, Case]]) -> list[tuple[str, Case]]:
-    """Cases of our method take longest; begun last they would leave a core idle. Within, one grid after another."""
+    """Put the slow cases of our method first, so that no core is idle at the end; within these, grid after grid."""
     heavy = np.array([case.method == "crowdveil" for _, case in todo])
     offset = np.array([case.offset for _, case in todo])
     return [todo[i] for i in np.lexsort((offset, ~heavy))]

@@ -14,14 +14,14 @@ import numpy as np
 from crowdveil.paper.cities import OFFSETS_M, CitySource, offsets, open_city
 from crowdveil.paper.claims import claims_of
 from crowdveil.paper.figures import FULL, OF_STUDY, QUICK, FigureSpec, Measured, Simulated
-from crowdveil.paper.runner import Progress, run_cases
+from crowdveil.paper.runner import run_cases
 from crowdveil.plots.charts import draw, map_of_cells
 from crowdveil.plots.figure_spec import PAPER
 from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, write_report
 from crowdveil.plots.style import save
 from crowdveil.simulate.dataset import Dataset
 from crowdveil.simulate.records import Record, write_records
-from crowdveil.vocabulary import NULL
+from crowdveil.vocabulary import NULL, Progress
 
 EVERYWHERE = (
     "α is 5 % of the users who report. The paper writes 5 % of all users, which no single target could supply.",
@@ -52,7 +52,7 @@ HERE = {
 }
 """What differs in one of them."""
 
-Step = Callable[[str], None]
+OnStep = Callable[[str], None]
 """Told what is being done."""
 
 
@@ -73,10 +73,10 @@ def run_study(
     *,
     quick: bool = False,
     progress: Progress | None = None,
-    step: Step = lambda _: None,
+    step: OnStep = lambda _: None,
     workers: int | None = None,
 ) -> Study:
-    """Run or resume a study, and write all it found into a folder."""
+    """Run or resume a study, and write all results into a folder."""
     effort = QUICK if quick else FULL
     figures = OF_STUDY[source.name]
     folder.mkdir(parents=True, exist_ok=True)

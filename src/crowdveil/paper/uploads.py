@@ -24,7 +24,7 @@ from crowdveil.vocabulary import NULL, Rule
 def several_places(
     profile: Profile, delta: float, rule: Rule, targets: tuple[int, ...], uploads: int, generator: np.random.Generator
 ) -> IntArray:
-    """Up to so many different frequent places of each user, one column each; NULL where there is no other."""
+    """Choose up to so many different frequent places of each user, one column each; NULL where there is no other."""
     left = profile
     columns = []
     for _ in range(uploads):
@@ -48,7 +48,7 @@ def simulate_uploads(
     rounds: int,
     uploads: int,
 ) -> SimulatedCampaign:
-    """Run our campaign where every user may report several places; all of a user's reports fall into one round."""
+    """Simulate our campaign where a user may report several places; all reports of a user are in one round."""
     m = uploads
     places = several_places(profile, delta, rule, targets, m, generator)
     users = np.flatnonzero(places[:, 0] != NULL)

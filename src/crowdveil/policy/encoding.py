@@ -1,4 +1,4 @@
-"""Weights as bytes and as JSON: all but the last symbol, which takes what is left of 2^bits."""
+"""Write and read weights as bytes and as JSON: all but the last symbol, whose weight is what is left of 2^bits."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from crowdveil.errors import FileFormatError
 
 
 def row_sums(weights: NDArray[Any]) -> list[int]:
-    """Exact sums of rows of up to 2^26 whole numbers up to 2^62, in two halves that cannot overflow."""
+    """Sum rows of up to 2^26 whole numbers up to 2^62 exactly, in two halves that cannot overflow."""
     low, high = (weights & 0x7FFFFFFF).sum(axis=1), (weights >> 31).sum(axis=1)
     return [a + (b << 31) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
 
 
 def pack(columns: IntArray, bits: int) -> bytes:
-    """Big-endian whole numbers of as many bytes as 2^bits needs, row after row."""
+    """Write whole numbers in big-endian order with as many bytes as 2^bits needs, row after row."""
     width = bits // 8 + 1
     data = np.ascontiguousarray(columns).astype(">u8").reshape(-1, 1).view(np.uint8)
     return data[:, 8 - width :].tobytes()
 
 
 def unpack(data: bytes, rows: int, columns: int, bits: int) -> tuple[IntArray, bytes]:
-    """Undo `pack` and put back the last column, which takes what is left of 2^bits."""
+    """Undo `pack` and restore the last column, which is what is left of 2^bits."""
     width = bits // 8 + 1
     size = rows * columns * width
     if len(data) < size:
@@ -37,7 +37,7 @@ def unpack(data: bytes, rows: int, columns: int, bits: int) -> tuple[IntArray, b
 
 
 def listed(weights: IntArray) -> list[Any]:
-    """All but the last column: bare numbers for two symbols, rows for more."""
+    """List all but the last column: plain numbers for two symbols, rows for more."""
     columns: list[Any] = (weights[:, 0] if weights.shape[1] == 2 else weights[:, :-1]).tolist()
     return columns
 

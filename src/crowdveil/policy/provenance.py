@@ -1,4 +1,4 @@
-"""How a policy was made, for its record."""
+"""Record how a policy was made."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from crowdveil.arrays import FloatArray
 
 Provenance = dict[str, str | int]
-"""Text and whole numbers only, so that it has one canonical form; reals as text that reads back as the same number."""
+"""Text and whole numbers only, so that it has one canonical form; real numbers as text that reads back exactly."""
 
 
 def provenance(prior: FloatArray, **more: str | int | float) -> Provenance:
-    """Versions and inputs, and whatever else is worth knowing."""
+    """Record versions, a digest of the prior, and further facts about how a policy was made."""
     reals = {key: repr(float(entry)) if isinstance(entry, float) else entry for key, entry in more.items()}
     return {
         "crowdveil": _version(),

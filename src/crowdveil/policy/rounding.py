@@ -1,10 +1,10 @@
-"""From real chances to whole-number weights that stay private.
+"""Round real probabilities to whole-number weights that stay private.
 
 Let p be private for the symbol and its complement, D_ij = ε·d(i, j), and mix in a share m of the constant β:
 
     p' = (1 - m) p + m β
 
-Privacy of p gives  p'_i ≤ e^D p'_j - m β (e^D - 1)  and  1-p'_j ≤ e^D (1-p'_i) - m (1-β)(e^D - 1): room to spare. If
+Privacy of p gives  p'_i ≤ e^D p'_j - m β (e^D - 1)  and  1-p'_j ≤ e^D (1-p'_i) - m (1-β)(e^D - 1): both have slack. If
 every p' is then moved by at most δ (rounding to multiples of 2^-B, and the floating-point error of p), both families
 still hold as long as  δ (1 + e^D) ≤ m · min(β, 1-β) · (e^D - 1),  that is
 
@@ -13,7 +13,7 @@ still hold as long as  δ (1 + e^D) ≤ m · min(β, 1-β) · (e^D - 1),  that i
 A protected NULL is one more row, mixed with the same constant, at the distance ε₀ from every cell: D_min is then the
 lesser of the two.
 So m follows in closed form. Σ π p' = Σ π p = β stays, and the value only falls from V to (1-m) V + m Σ_T π_t.
-This is a proof for real arithmetic plus an error estimate; the certificate (certify/) checks the result exactly.
+This is a proof for real arithmetic plus an error estimate; the certificate (certify/) then checks the result exactly.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import DEFAULT_BITS, MAX_BITS
+from crowdveil.policy.checks import DEFAULT_BITS, MAX_BITS
 
 MIN_MIX = 1e-8
-"""Mixing in this much costs no one anything and lets a checker decide most inequalities in floating point."""
+"""This share costs next to nothing and lets the checker decide most inequalities in floating point."""
 MAX_MIX = 1e-2
 MAX_VALUE_LOSS = 1e-6
-"""What is published gives up at most this share of the optimum's value."""
+"""A published policy loses at most this share of the optimum's value."""
 FLOAT_ERROR = 2.0**-50
-"""Floating-point error of a chance, relative to the largest one and per unit of the largest score."""
+"""Floating-point error of a probability, relative to the largest one and per unit of the largest score."""
 
 
 def mix_share(
@@ -45,10 +45,10 @@ def mix_share(
     advantage: float = 0.0,
     null_epsilon: float | None = None,
 ) -> float:
-    """The share m of the constant that makes rounding to `bits` bits safe.
+    """Compute the share m of the constant that makes rounding to `bits` bits safe.
 
-    `largest` and `score` are the largest chance and score of the optimum; `advantage` is 1 - Σ_T π_t / V, what the
-    optimum is better by than selecting at random, of which a share m is given up.
+    `largest` and `score` are the largest probability and score of the optimum; `advantage` is 1 - Σ_T π_t / V, the
+    optimum's advantage over selecting at random, of which a share m is lost.
     """
     delta = 2.0**-bits + FLOAT_ERROR * largest * (1 + max(0.0, score))
     least_loss = epsilon_per_km * area.nearest_neighbour_km
@@ -58,10 +58,8 @@ def mix_share(
     share = max(MIN_MIX, delta / room if room > 0 else np.inf)
     if share > MAX_MIX or share * advantage > MAX_VALUE_LOSS:
         if least_loss == null_epsilon:
-            what = (
-                f"is out of reach of {bits}-bit weights at β = {beta:.4g}: rounding would cost too much; use a larger"
-            )
-            raise InputError("null_epsilon", null_epsilon, f"{what} one, or more bits (up to {MAX_BITS})")
+            what = f"is out of reach of {bits}-bit weights at β = {beta:.4g}, because rounding would cost too much"
+            raise InputError("null_epsilon", null_epsilon, f"{what}; use a larger one, or up to {MAX_BITS} bits")
         what = f"is out of reach of {bits}-bit weights at ε = {epsilon_per_km:.4g} per km over cells as near as"
         what += f" {area.nearest_neighbour_km * 1000:.0f} m: rounding would cost too much; use larger cells"
         raise InputError("beta", beta, f"{what}, more bits (up to {MAX_BITS}), or a β farther from 0 and 1")
@@ -69,14 +67,14 @@ def mix_share(
 
 
 def to_weights(log_hit: FloatArray, beta: float, share: float, bits: int) -> IntArray:
-    """Whole-number weights of hit and other, each row summing to 2^bits."""
+    """Round to whole-number weights of hit and other, each row summing to 2^bits."""
     mixed = (1 - share) * np.exp(log_hit) + share * beta
     hit = np.rint(np.ldexp(mixed, bits)).astype(np.int64)
     return np.column_stack([hit, (1 << bits) - hit])
 
 
 def round_private(table: FloatArray, share: float, bits: int = DEFAULT_BITS) -> IntArray:
-    """Whole weights of (1-m) P + m/n, each row summing to 2^bits, by largest remainder.
+    """Round (1-m) P + m/n to whole weights, each row summing to 2^bits, by largest remainder.
 
     Entries are rounded down; what a row then lacks (or, by float error, has too much) is spread evenly, and
     the rest goes to the largest remainders, so no entry moves by more than four units.

@@ -1,14 +1,21 @@
-"""Learn where people are from blurred reports: posterior, round update, pooled estimate, divergence."""
+"""Estimate where people are from private reports.
+
+rounds          what the server keeps of a round: its policy and counts per symbol
+posterior       where the sender of a symbol is likely to be
+round_update    the paper's update after one round
+pooled          our estimate from all rounds together
+divergence      how far an estimate is from the truth
+"""
 
 from crowdveil.prior.divergence import divergence
 from crowdveil.prior.files import read_prior, write_prior
-from crowdveil.prior.pooled import NULL_START, PriorEstimate, pooled_estimate
+from crowdveil.prior.pooled import START_NULL_SHARE, PriorEstimate, pooled_estimate
 from crowdveil.prior.posterior import posterior, target_chances
 from crowdveil.prior.round_update import round_update, round_update_with_null
 from crowdveil.prior.rounds import Round, count_symbols
 
 __all__ = [
-    "NULL_START",
+    "START_NULL_SHARE",
     "PriorEstimate",
     "Round",
     "count_symbols",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdveil.policy.policy import check_prior
+from crowdveil.policy.checks import check_prior
 
 
 def divergence(true: ArrayLike, estimate: ArrayLike) -> float:
-    """Kullback-Leibler divergence Σ π ln(π / π̂) in nats; infinite where people are in a cell estimated empty."""
+    """Compute the Kullback-Leibler divergence Σ π ln(π / π̂) in nats; infinite where π̂ is 0 and π is not."""
     p = check_prior(true, np.size(true))
     q = check_prior(estimate, len(p))
     there = p > 0

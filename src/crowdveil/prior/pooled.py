@@ -1,20 +1,19 @@
 """Estimate the prior from all rounds together, each with its own policy.
 
-The maximum of the likelihood alone is right
-in the limit and overfits some fifty reports a round, so people are assumed to spread smoothly: π = K w, where column c
-of K is a bump of `bandwidth_km` around cell c (K = 1 for bandwidth 0), and w maximises
+Maximum likelihood is right in the limit, but overfits some fifty reports a round, so the prior is assumed to be smooth:
+π = K w, where column c of K is a Gaussian of `bandwidth_km` around cell c (K = 1 for bandwidth 0), and w maximises
 
     Σ_r Σ_s n_rs ln ( Σ_c w_c M_r(s|c) )  +  a Σ_c q_c ln w_c,         M_r = Kᵀ P_r,   Σ w = 1,
 
 by expectation-maximisation: the log-likelihood is concave in w, and a step never lowers the sum. Steps stop early,
-which smooths too; where the held-out reports want no smoothing they go on to the maximum itself, by extrapolation. The
-second term is what `strength` = a further people, spread like the start q, would say. Bandwidth and strength are those
-under which reports that were held out are likeliest; the true π is never looked at. Which reports are held out is drawn
-from a generator with a fixed seed: the same counts give the same estimate.
+which smooths too; where held-out reports favour no smoothing, the maximum itself is computed, by extrapolation. The
+second term has the effect of `strength` = a further reports that are distributed like the start q. Bandwidth and
+strength are those that maximise the likelihood of held-out reports; the true π is not used. Which reports are held out
+is drawn from a generator with a fixed seed: the same counts give the same estimate.
 
-**A protected NULL** is one more input: people without a place send symbols too, with the chances of a row of their own.
-Their share ν joins w as one more entry, which no bump smears into cells and into which no cell is smeared, and q gives
-it `NULL_START`; what is estimated is ((1-ν) π, ν). NULL in the clear is counted, not estimated, and plays no part here.
+**A protected NULL** is one more input: people without a place send symbols too, with the probabilities of a row of
+their own. Their share ν is one more entry of w, which is not smoothed, and which q gives the value `START_NULL_SHARE`;
+what is estimated is ((1-ν) π, ν). NULL in the clear is counted, not estimated, and is not used here.
 """
 
 from __future__ import annotations
@@ -30,34 +29,34 @@ from threadpoolctl import threadpool_limits
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_prior
+from crowdveil.policy.checks import check_prior
 from crowdveil.prior.rounds import Round
 
 BANDWIDTHS = (0.75, 0.0, 1.5)
-"""Candidates, in distances between neighbouring cells. The first is the safe one, which others have to beat."""
+"""Candidates, in distances between neighbouring cells; the first is used unless another is clearly better."""
 STRENGTHS = (10.0, 40.0)
-"""Candidates for a, in people; again the safe one first."""
+"""Candidates for a, in people; the first is used unless another is clearly better."""
 FOLDS = 5
 MANY_REPORTS = 20_000
-"""Beyond so many reports one fold tells candidates apart."""
-SURE = 2.0
+"""With more reports than this one fold is enough to compare candidates."""
+MIN_STANDARD_ERRORS = 2.0
 """Standard errors by which held-out reports must favour another candidate."""
 CHOICE_STEPS, STEPS = 30, 100
 """Steps of expectation-maximisation while choosing, and for the estimate itself."""
-LEAPS = 300
-"""Extrapolations on the way to the maximum; some fifty are usual."""
+MAX_EXTRAPOLATIONS = 300
+"""Limit of extrapolations to the maximum; about fifty are usual."""
 MIN_SHARE = 1e-12
-SETTLED = 1e-7
-"""Stop earlier when a step changes no cell's share by more than this."""
-NULL_START = 0.5
-"""ν before anything was seen of it: as likely with a place as without."""
-MAX_SMOOTHED = 3000
-"""Beyond so many cells (the kernel is a table of cells by cells) only bandwidth 0 is tried."""
+CONVERGED = 1e-7
+"""Stop when a step changes no cell's share by more than this."""
+START_NULL_SHARE = 0.5
+"""ν before the first report: a place is as likely as no place."""
+MAX_SMOOTHED_CELLS = 3000
+"""With more cells only bandwidth 0 is tried, because the kernel is a table of cells by cells."""
 
 
 @dataclass(frozen=True, eq=False)
 class PriorEstimate:
-    """Where people are estimated to be, and how smooth they were taken to be."""
+    """An estimated prior, and the smoothing that was used."""
 
     prior: FloatArray = field(repr=False)
     bandwidth_km: float
@@ -73,20 +72,20 @@ def pooled_estimate(
     bandwidth_km: float | None = None,
     strength: float | None = None,
 ) -> PriorEstimate:
-    """The smoothed estimate from all rounds; bandwidth and strength are chosen by held-out likelihood if not given."""
+    """Estimate the prior from all rounds; bandwidth and strength, if not given, are chosen by held-out likelihood."""
     area = _one_area(rounds)
     q = check_prior(start, len(area))
     for name, given in (("bandwidth_km", bandwidth_km), ("strength", strength)):
         if given is not None and not 0 <= given < np.inf:
             raise InputError(name, given, "should be 0 or more")
-    table, null, counts = _sent(rounds)
+    table, null, counts = _sent_symbols(rounds)
     protected = null is not None
     if not counts.size:
-        return PriorEstimate(q, bandwidth_km or 0.0, strength or 0.0, NULL_START if protected else 0.0)
+        return PriorEstimate(q, bandwidth_km or 0.0, strength or 0.0, START_NULL_SHARE if protected else 0.0)
     if protected:
-        q = np.append((1 - NULL_START) * q, NULL_START)
-    bandwidths = [b * _spacing_km(area) for b in BANDWIDTHS if b == 0 or len(area) <= MAX_SMOOTHED]
-    # Products this thin gain little from more threads, and lose seconds where other work wants the processor too.
+        q = np.append((1 - START_NULL_SHARE) * q, START_NULL_SHARE)
+    bandwidths = [b * _spacing_km(area) for b in BANDWIDTHS if b == 0 or len(area) <= MAX_SMOOTHED_CELLS]
+    # Products this small gain little from more threads, and lose seconds where the processor has other work.
     with threadpool_limits(1, user_api="blas"):
         width, people = _choose(
             area,
@@ -98,14 +97,18 @@ def pooled_estimate(
             [strength] if strength is not None else list(STRENGTHS),
         )
         kernel = _kernel(area, width)
-        mixed, sent = _mixed(kernel, table, null), counts.astype(np.float64)
+        mixed, sent = _smoothed_table(kernel, table, null), counts.astype(np.float64)
         unsmoothed = kernel is None and (bandwidth_km is not None or len(bandwidths) > 1)
-        shares = _settle(mixed, sent, q, people) if unsmoothed else _maximise(mixed, sent[None, :], q, people, STEPS)[0]
+        shares = (
+            _squarem(mixed, sent, q, people)
+            if unsmoothed
+            else _expectation_maximisation(mixed, sent[None, :], q, people, STEPS)[0]
+        )
     nobody = float(shares[-1]) if protected else 0.0
     placed = shares[: len(area)]
     spread = placed if kernel is None else kernel @ placed
     total = spread.sum()
-    # Without strength, reports that only NULL explains leave nothing of the cells: the start is all that is known then.
+    # With strength 0, reports that only NULL explains leave no share to any cell; then the start is returned.
     found = spread / total if total > 0 else check_prior(start, len(area))
     return PriorEstimate(np.asarray(found), width, people, nobody)
 
@@ -119,15 +122,16 @@ def _one_area(rounds: Sequence[Round]) -> Area:
             expected = f"should be over the same area as the first, {area!r}"
             raise InputError(f"rounds[{number}]", repr(one.policy.area), expected)
         if (one.policy.null_weights is None) != (rounds[0].policy.null_weights is None):
-            expected = "should protect NULL if and only if the first does; one campaign does one or the other"
+            expected = "should protect NULL if and only if the first round does"
             raise InputError(f"rounds[{number}].policy.null_epsilon", one.policy.null_epsilon, expected)
     return area
 
 
-def _sent(rounds: Sequence[Round]) -> tuple[FloatArray, FloatArray | None, IntArray]:
-    """P(s|l), P(s|NULL) and counts of every round's symbols that were sent at all, side by side; others say nothing.
+def _sent_symbols(rounds: Sequence[Round]) -> tuple[FloatArray, FloatArray | None, IntArray]:
+    """Return P(s|l), P(s|NULL) and the count of every symbol that was sent, for all rounds side by side.
 
-    Sorted, so that the order in which rounds are given decides nothing: not even who is held out.
+    Symbols that were not sent carry no information. Rounds are sorted, so that their order has no influence, not even
+    on which reports are held out.
     """
     tables, nulls, counts = [], [], []
     for one in sorted(rounds, key=lambda one: (one.policy.hash, one.counts.tolist())):
@@ -139,8 +143,8 @@ def _sent(rounds: Sequence[Round]) -> tuple[FloatArray, FloatArray | None, IntAr
     return np.hstack(tables), np.concatenate(nulls) if nulls else None, np.concatenate(counts)
 
 
-def _mixed(kernel: FloatArray | None, table: FloatArray, null: FloatArray | None) -> FloatArray:
-    """M = Kᵀ P, and below it the row of NULL, which the kernel leaves alone."""
+def _smoothed_table(kernel: FloatArray | None, table: FloatArray, null: FloatArray | None) -> FloatArray:
+    """Compute M = Kᵀ P, and below it the row of NULL, which is not smoothed."""
     mixed = table if kernel is None else kernel.T @ table
     return mixed if null is None else np.vstack([mixed, null])
 
@@ -154,17 +158,17 @@ def _choose(
     bandwidths_km: Sequence[float],
     strengths: Sequence[float],
 ) -> tuple[float, float]:
-    """The bandwidth (at the first strength), then the strength, under which held-out reports are likeliest."""
+    """Choose the bandwidth (at the first strength), then the strength, by the likelihood of held-out reports."""
     if counts.sum() < FOLDS:
         return bandwidths_km[0], strengths[0]
     held = _folds(counts)
 
     @cache
     def likelihood(width_km: float, strength: float) -> FloatArray:
-        """ln of the chance of each symbol, foreseen by each fold from the reports it keeps."""
-        mixed = _mixed(_kernel(area, width_km), table, null)
-        shares = _maximise(mixed, counts - held, q, strength, CHOICE_STEPS)
-        # A symbol only seen in the held-out part may have become impossible: the worst score, but no NaN.
+        """Return the log probability of each symbol, predicted for each fold from the reports outside of it."""
+        mixed = _smoothed_table(_kernel(area, width_km), table, null)
+        shares = _expectation_maximisation(mixed, counts - held, q, strength, CHOICE_STEPS)
+        # A symbol seen only in the held-out part may have the probability 0: the worst score, but not NaN.
         return np.asarray(np.log(np.maximum(shares @ mixed, np.finfo(float).tiny)))
 
     width_km = _best(bandwidths_km, lambda candidate: likelihood(candidate, strengths[0]), held)
@@ -172,25 +176,25 @@ def _choose(
 
 
 def _best(candidates: Sequence[float], score: Callable[[float], FloatArray], held: FloatArray) -> float:
-    """The best candidate; a later one takes over only where its gain is `SURE` of its own standard errors.
+    """Choose the best candidate; a later one must gain at least `MIN_STANDARD_ERRORS` standard errors.
 
-    With g the gains of the m reports that were held out: Σ g > SURE √( Σ (g - mean g)² ).
+    With g the gains of the m held-out reports: Σ g > MIN_STANDARD_ERRORS · √( Σ (g - mean g)² ).
     """
     best = candidates[0]
     for candidate in candidates[1:]:
         gain = score(candidate) - score(best)
         total = float((held * gain).sum())
         spread = float((held * (gain - total / held.sum()) ** 2).sum())
-        if total > SURE * np.sqrt(spread):
+        if total > MIN_STANDARD_ERRORS * np.sqrt(spread):
             best = candidate
     return best
 
 
 def _folds(counts: IntArray) -> FloatArray:
-    """Each report into a fold by chance, always the same chance; shape (folds, symbols).
+    """Assign each report to a fold at random, with a fixed seed; shape (folds, symbols).
 
-    Dealing a symbol's reports out in turn would put the same mix into every fold, and reports that were held out
-    would look as if they had been foreseen.
+    Assigning a symbol's reports in turn would give every fold the same composition, and held-out reports would look
+    more predictable than they are.
     """
     dealt = np.random.default_rng(FOLDS).multinomial(counts, np.full(FOLDS, 1 / FOLDS))
     used = FOLDS if counts.sum() <= MANY_REPORTS else 1
@@ -198,13 +202,13 @@ def _folds(counts: IntArray) -> FloatArray:
 
 
 def _spacing_km(area: Area) -> float:
-    """How far apart neighbours usually are: the median distance to the nearest other cell."""
+    """Return the median distance of a cell to the nearest other cell."""
     nearest_m = area.tree.query(area.xy_m, k=2)[0][:, 1]
     return float(np.median(nearest_m)) / 1000
 
 
 def _kernel(area: Area, bandwidth_km: float) -> FloatArray | None:
-    """Column c: a Gaussian bump around cell c that sums to one; None where it is the identity."""
+    """Return the smoothing kernel: column c is a Gaussian around cell c that sums to one; None for the identity."""
     if bandwidth_km < area.nearest_neighbour_km / 40:  # e^(-40²/2) is no double above 0
         return None
     everywhere = np.arange(len(area))
@@ -212,54 +216,58 @@ def _kernel(area: Area, bandwidth_km: float) -> FloatArray | None:
     return np.asarray(bumps / bumps.sum(axis=0))
 
 
-def _maximise(mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: float, steps: int) -> FloatArray:
-    """Take some steps from q, for each row of counts; fewer where a step changes next to nothing."""
+def _expectation_maximisation(
+    mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: float, steps: int
+) -> FloatArray:
+    """Take up to `steps` steps from q, for each row of counts; stop early once converged."""
     shares = np.tile(q, (len(counts), 1))
     for _ in range(steps):
         found = _step(mixed, counts, q, strength, shares)
         change = float(np.abs(found - shares).max())
         shares = found
-        if change <= SETTLED:
+        if change <= CONVERGED:
             break
     return shares
 
 
 def _step(mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: float, shares: FloatArray) -> FloatArray:
-    """w_c ← ( Σ_s n_s w_c M(s|c) / Σ w M(s|·)  +  a q_c ) / ( Σ n + a ), row by row."""
+    """Compute w_c ← ( Σ_s n_s w_c M(s|c) / Σ w M(s|·)  +  a q_c ) / ( Σ n + a ), row by row."""
     chance = shares @ mixed
     # Where q is zero for every cell that sends a symbol, its reports cannot be explained; they are left out.
     weight = np.divide(counts, chance, out=np.zeros_like(chance), where=chance > 0)
     found = shares * (weight @ mixed.T) + strength * q
     total = found.sum(axis=-1, keepdims=True)
-    # Without strength and without a report that can be explained, there is nothing to learn from.
+    # With strength 0 and no report that can be explained, the shares stay as they are.
     return np.asarray(np.divide(found, total, out=shares.copy(), where=total > 0))
 
 
-def _settle(mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: float) -> FloatArray:
-    """Steps to the maximum, extrapolated (SQUAREM of Varadhan and Roland, 2008: a tenth of the steps, or fewer).
+def _squarem(mixed: FloatArray, counts: FloatArray, q: FloatArray, strength: float) -> FloatArray:
+    """Find the maximum by extrapolated steps (SQUAREM, Varadhan and Roland 2008), a tenth of the plain ones or fewer.
 
-    Two steps w → w' → w'' have the differences r = w' - w and v = (w'' - w') - r. With α = max(1, |r| / |v|) the leap
-    goes to w + 2 α r + α² v, which is w'' for α = 1; a step from there repairs it. A leap that would lower what is
-    maximised is not taken, so that, as with plain steps, it never falls.
+    Two steps w → w' → w'' have the differences r = w' - w and v = (w'' - w') - r. With α = max(1, |r| / |v|) the
+    extrapolation goes to w + 2 α r + α² v, which is w'' for α = 1, and is followed by a plain step. An extrapolation
+    that would lower the objective is not used, so that, as with plain steps, the objective never falls.
     """
 
-    def worth(shares: FloatArray) -> float:
+    def objective(shares: FloatArray) -> float:
         chance = shares @ mixed
         known = (counts > 0) & (chance > 0)
         there = (q > 0) & (shares > 0)
         return float(counts[known] @ np.log(chance[known]) + strength * (q[there] @ np.log(shares[there])))
 
     shares = q
-    for _ in range(LEAPS):
+    for _ in range(MAX_EXTRAPOLATIONS):
         once = _step(mixed, counts, q, strength, shares)
         twice = _step(mixed, counts, q, strength, once)
         r = once - shares
         v = twice - once - r
-        if np.abs(r).max() <= SETTLED or not v.any():
+        if np.abs(r).max() <= CONVERGED or not v.any():
             return twice
         alpha = max(1.0, float(np.linalg.norm(r) / np.linalg.norm(v)))
-        # A leap may miss the simplex; no cell that has a share may lose it for good.
-        leap = np.maximum(shares + 2 * alpha * r + alpha**2 * v, MIN_SHARE * (twice > 0))
-        leap /= leap.sum()
-        shares = _step(mixed, counts, q, strength, leap) if worth(leap) >= worth(twice) else twice
+        # An extrapolation may leave the simplex; a positive share must stay positive.
+        extrapolated = np.maximum(shares + 2 * alpha * r + alpha**2 * v, MIN_SHARE * (twice > 0))
+        extrapolated /= extrapolated.sum()
+        shares = (
+            _step(mixed, counts, q, strength, extrapolated) if objective(extrapolated) >= objective(twice) else twice
+        )
     return shares

@@ -1,7 +1,7 @@
 """Update the prior after one round, as Algorithm 2 prints it: the mean of the reporters' posteriors.
 
 With n_s how many of the N reporters sent symbol s, π'_l = Σ_s (n_s / N) π(l|s). This is one step of
-expectation-maximisation, so counts per symbol are all it needs; who sent what is not.
+expectation-maximisation, so that it needs counts per symbol only, not who sent what.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from numpy.typing import ArrayLike
 
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_null_share, check_prior
+from crowdveil.policy.checks import check_null_share, check_prior
 from crowdveil.prior.rounds import Round
 
 
 def round_update(prior: ArrayLike | None, reports: Round) -> FloatArray:
-    """The mean of all reporters' posteriors; the prior itself where nobody has reported."""
+    """Compute the mean of all reporters' posteriors; return the prior itself if nobody has reported."""
     return _mean_posterior(check_prior(prior, len(reports.policy)), reports.policy.table(), reports)
 
 
 def round_update_with_null(prior: ArrayLike | None, null_share: float, reports: Round) -> tuple[FloatArray, float]:
-    """The same where NULL is one more input: the mean of the posteriors of ((1-ν) π, ν), as π and ν again."""
+    """Do the same with NULL as one more input: from the inputs ((1-ν) π, ν) to a new π and a new ν."""
     pi = check_prior(prior, len(reports.policy))
     inputs = np.append((1 - check_null_share(null_share)) * pi, null_share)
     found = _mean_posterior(inputs, np.vstack([reports.policy.table(), reports.policy.null_table()]), reports)
@@ -36,6 +36,8 @@ def _mean_posterior(inputs: FloatArray, table: FloatArray, reports: Round) -> Fl
     sent = reports.counts > 0
     if (chance[sent] == 0).any():
         symbol = int(np.flatnonzero(sent & (chance == 0))[0])
-        raise InputError("counts", reports.policy.symbol_name(symbol), "was sent, but this prior rules it out")
+        raise InputError(
+            "counts", reports.policy.symbol_name(symbol), "was sent, but has the probability 0 under this prior"
+        )
     weight = np.divide(reports.counts, chance, out=np.zeros(len(chance)), where=sent)
     return np.asarray(inputs * (table @ weight) / reports.reports)

@@ -19,7 +19,7 @@ class Round:
     policy: Policy = field(repr=False)
     counts: IntArray
     nulls: int = 0
-    """How many said in the clear that they have no frequent place; 0 where the policy protects them."""
+    """How many sent in the clear that they have no frequent place; 0 where the policy protects them."""
 
     def __post_init__(self) -> None:
         symbols = self.policy.symbol_count
@@ -33,7 +33,7 @@ class Round:
         if not whole or self.nulls < 0:
             raise InputError("nulls", self.nulls, "should be a whole number, not negative")
         if self.nulls and self.policy.null_weights is not None:
-            raise InputError("nulls", self.nulls, "should be 0: under this policy NULL is never said in the clear")
+            raise InputError("nulls", self.nulls, "should be 0: under this policy NULL is never sent in the clear")
         object.__setattr__(self, "counts", frozen(counts.astype(np.int64)))
 
     @property

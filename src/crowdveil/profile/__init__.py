@@ -1,4 +1,13 @@
-"""Visits → probability per cell. Runs on the device; nothing of it leaves."""
+"""Turn visits into the probability of each cell, and choose the one place to report. Runs on the device.
+
+periods     the days or weeks that visits are counted in
+counts      visits per user, cell and period
+methods     frequency, poisson, recency: from counts to probabilities
+half_life   chooses the half-life of `recency`
+profile     the result: probability per user and cell
+place       the frequent places, and the one that is reported
+roc         how well a profile predicts
+"""
 
 from crowdveil.profile.counts import Counts, Pairs, count_visits
 from crowdveil.profile.from_visits import PROFILE_METHODS, ProfileMethod, full_periods, profile_visits

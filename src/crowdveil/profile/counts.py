@@ -1,7 +1,7 @@
-"""Visits per user, cell and period: all that a profile is made from, in exact whole numbers.
+"""Count visits per user, cell and period, in exact whole numbers: all that a profile is made from.
 
-Only what is not zero is kept, sorted by user, cell and period, so a million users with a few cells each take a few
-columns of a few million numbers; nothing here is ever as large as users x cells.
+Only counts above zero are kept, sorted by user, cell and period, so that a million users with a few cells each take a
+few columns of a few million numbers; nothing here has the size users x cells.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class Counts:
             if column.shape != columns["user"].shape or column.ndim != 1:
                 raise InputError(name, column.shape, f"should have one entry for each of {len(columns['user'])} rows")
         if (columns["visits"] < 1).any():
-            raise InputError("visits", int(columns["visits"].min()), "rows without a visit are left out")
+            raise InputError(
+                "visits", int(columns["visits"].min()), "should be at least 1; leave out rows without a visit"
+            )
         key = (columns["user"] * self.cells + columns["cell"]) * len(self.periods) + columns["period"]
         if (np.diff(key) <= 0).any():
             raise InputError("rows", len(key), "should be sorted by user, cell and period, each triple once")
@@ -80,14 +82,14 @@ class Counts:
         return f"Counts({kept}, {len(self.periods)} periods{lost})"
 
     def during(self, part: range) -> Counts:
-        """Only the visits of some periods; users, cells and period numbers stay."""
+        """Keep only the visits of some periods; users, cells and period numbers stay."""
         self.periods.check("part", part)
         kept = (self.period >= part.start) & (self.period < part.stop)
         user, cell, period, visits = (c[kept] for c in (self.user, self.cell, self.period, self.visits))
         return Counts(self.users, self.cells, self.periods, user, cell, period, visits)
 
     def pairs(self, part: range) -> Pairs:
-        """Sum over some periods."""
+        """Sum the visits of each user in each cell over some periods."""
         rows = self.during(part)
         first = rows.first_of_pairs()
         if len(first) == 0:
@@ -97,19 +99,19 @@ class Counts:
         return Pairs(rows.user[first], rows.cell[first], visits, np.diff(first, append=len(rows)))
 
     def first_of_pairs(self) -> IntArray:
-        """Row at which each pair of user and cell begins."""
+        """Return the row at which each pair of user and cell begins."""
         key = self.user * self.cells + self.cell
         return np.flatnonzero(np.diff(key, prepend=-1)).astype(np.int64)
 
     def periods_at(self, cells: ArrayLike, part: range) -> IntArray:
-        """For each user the number of periods with a visit to any of some cells."""
+        """Return, for each user, the number of periods with a visit to any of the given cells."""
         rows = self.during(part)
         there = np.isin(rows.cell, cells)
         once = np.unique(rows.user[there] * len(self.periods) + rows.period[there])
         return np.bincount(once // len(self.periods), minlength=self.users)
 
     def empty_periods(self, part: range) -> tuple[int, ...]:
-        """Periods in which nobody was anywhere: often a gap in the data, not a quiet week."""
+        """List the periods without any visit: these are often gaps in the data."""
         self.periods.check("part", part)
         seen = np.bincount(self.period, minlength=len(self.periods))
         return tuple(period for period in part if seen[period] == 0)
@@ -118,7 +120,7 @@ class Counts:
 def count_visits(visits: Visits, area: Area, periods: Periods) -> Counts:
     """Count the visits of each user in each cell and period.
 
-    What is not counted is in `left_out`; a visit with several reasons goes by the first: outside of the area, on a
+    Visits that are not counted are in `left_out`, each under the first reason that applies: outside of the area, on a
     weekend that is left out, outside of the periods.
     """
     _key_range(len(visits.users), len(area), len(periods))
@@ -142,7 +144,7 @@ def count_visits(visits: Visits, area: Area, periods: Periods) -> Counts:
 
 
 def as_whole(field: str, values: object) -> IntArray:
-    """Read whole numbers; an empty list is made of them too."""
+    """Read whole numbers; an empty list is accepted."""
     array = as_array(field, values, "should be whole numbers")
     if array.size and array.dtype.kind not in "iu":
         raise InputError(field, values, "should be whole numbers")
@@ -152,4 +154,6 @@ def as_whole(field: str, values: object) -> IntArray:
 def _key_range(users: int, cells: int, periods: int) -> None:
     if users * cells * periods >= MAX_KEY:
         size = [users, cells, periods]
-        raise InputError("users, cells, periods", size, "are too many to number; use larger cells or fewer periods")
+        raise InputError(
+            "users, cells, periods", size, "should have a product below 2^62; use larger cells or fewer periods"
+        )

@@ -1,14 +1,13 @@
-"""The half-life, chosen on the training periods alone.
+"""Choose the half-life of `recency` on the training periods alone.
 
-The last m training periods validate, the ones before them teach. For each candidate h the recency profile of the
-earlier periods has its frequent places F_h = { (user, cell) : p > δ }. Its score is their visit rate,
+The last m training periods are held out for validation. For each candidate h the recency profile of the earlier
+periods has the frequent places F_h = { (user, cell) : p > δ }. Its score is their visit rate,
 
     r(h) = #{ (f, t) : f ∈ F_h, t a validation period, f has a visit in t } / ( |F_h| · m ),
 
-how often a place that would be reported is really visited in a later period. The largest r wins; of equal ones the
-longest half-life, which is nearest to the paper's profile. A candidate without any frequent place has no rate and
-cannot win.
-Nothing here sees a test period: `train` ends before them.
+which is how often a place that would be reported is visited in a later period. The candidate with the largest r is
+chosen; of equal ones the longest half-life, which is nearest to the paper's profile. A candidate without any frequent
+place has no rate and is not chosen. Test periods are not used: `train` ends before them.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from crowdveil.profile.profile import Profile
 from crowdveil.vocabulary import DEFAULT_DELTA
 
 HALF_LIVES: tuple[float, ...] = (1, 2, 4, 8, 16, 32, float("inf"))
-"""Candidates in periods when none are given: doublings, because neighbours closer than that differ by chance."""
+"""Default candidates in periods. Each doubles the last, because closer candidates differ by chance only."""
 
 
 class HalfLifeScore(NamedTuple):
@@ -71,11 +70,13 @@ def choose_half_life(
     happened = counts.pairs(later)
     if len(happened.user) == 0:
         raise InputError(
-            "validation", later, "these periods hold no visit at all; take more, or other training periods"
+            "validation", later, "contains no visit; use more validation periods, or other training periods"
         )
     scores = tuple(_score(recency(counts, teaching, h), h, happened, validation, delta) for h in half_lives)
     if all(score.places == 0 for score in scores):
-        raise InputError("delta", delta, "no user has a frequent place under any candidate; lower it")
+        raise InputError(
+            "delta", delta, "leaves every user without a frequent place, for every candidate; use a smaller δ"
+        )
     best = max((s for s in scores if s.places), key=lambda s: (Fraction(s.visited, s.places), s.half_life_periods))
     return HalfLifeChoice(best.half_life_periods, scores, teaching, later)
 

@@ -1,4 +1,4 @@
-"""Three ways to say how likely a user is to be in a cell at least once in the next period.
+"""Estimate how likely a user is to be in a cell at least once in the next period, by one of three methods.
 
 A user's visits to a cell in the n training periods are v_0, ..., v_{n-1}, the latest last.
 
@@ -10,7 +10,8 @@ A user's visits to a cell in the n training periods are v_0, ..., v_{n-1}, the l
 
     p = 1 - e^{-λ},        λ = Σ_t v_t / n.
 
-**recency** (ours). Many people stop: what they did long ago says less. With a = n - 1 - t the age of a period,
+**recency** (ours). Many people change their habits, so that old visits say less than recent ones. With a = n - 1 - t
+the age of a period,
 
     p = 1 - e^{-λ},        λ = Σ_a w_a v_a / Σ_a w_a,        w_a = 2^{-a / h},
 
@@ -33,21 +34,21 @@ from crowdveil.profile.profile import Profile
 
 
 def frequency(counts: Counts, train: range) -> Profile:
-    """Share of the training periods with a visit."""
+    """Compute the share of the training periods with a visit."""
     pairs = counts.pairs(train)
     probability = pairs.periods / len(train)
     return Profile(counts.users, counts.cells, pairs.user, pairs.cell, probability, "frequency", train=train)
 
 
 def poisson(counts: Counts, train: range) -> Profile:
-    """1 - e^{-λ}, λ the mean number of visits in a training period."""
+    """Compute 1 - e^{-λ}, with λ the mean number of visits in a training period."""
     pairs = counts.pairs(train)
     probability = -np.expm1(-(pairs.visits / len(train)))
     return Profile(counts.users, counts.cells, pairs.user, pairs.cell, probability, "poisson", train=train)
 
 
 def recency(counts: Counts, train: range, half_life_periods: float) -> Profile:
-    """1 - e^{-λ}, λ the mean number of visits with weights that halve every `half_life_periods`."""
+    """Compute 1 - e^{-λ}, with λ the mean number of visits under weights that halve every `half_life_periods`."""
     half_life = check_half_life(half_life_periods)
     rows = counts.during(train)
     first = rows.first_of_pairs()
@@ -61,7 +62,7 @@ def recency(counts: Counts, train: range, half_life_periods: float) -> Profile:
 
 
 def age_weights(periods: int, half_life_periods: float) -> FloatArray:
-    """w_a = 2^{-a/h} for the ages a = 0 .. periods - 1; the first is 1, so they never sum to 0."""
+    """Return w_a = 2^{-a/h} for the ages a = 0 .. periods - 1; the first is 1, so that the sum is never 0."""
     with np.errstate(over="ignore"):  # a / h beyond all doubles is a weight of 0
         weights: FloatArray = np.exp2(-(np.arange(periods) / half_life_periods))
     return weights

@@ -1,4 +1,4 @@
-"""Periods: the days or weeks that profiles count in, on the user's own clock.
+"""Define the periods, days or weeks on the user's own clock, in which visits are counted.
 
 Period k of whole days D from a start date s holds the local days
 
@@ -8,8 +8,8 @@ A visit belongs to the day that its user's clock showed: local time is UTC plus 
 visit just after midnight counts for the new day in every time zone, and the hour that summer time repeats or skips
 stays within its own day.
 
-With `weekdays_only`, Saturdays and Sundays belong to no period. Days are then numbered Friday 4, Monday 5: no number
-is spent on a weekend. Weeks keep their seven days and lose two.
+With `weekdays_only`, Saturdays and Sundays belong to no period. Periods of a day are then numbered without them, so
+that the number of a Monday follows that of the Friday before; periods of a week then have five days.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from crowdveil.arrays import BoolArray, IntArray
 from crowdveil.errors import InputError
 
 OUTSIDE_PERIODS = -1
-"""What `number` answers for a time in no period."""
+"""What `number` returns for a time in no period."""
 
 DAY_S = 86_400
 EPOCH = date(1970, 1, 1)
@@ -55,16 +55,16 @@ class Periods:
             raise InputError("days", self.days, "should be 1 (days) or 7 (weeks)")
         if not is_whole(self.count) or not 1 <= self.count <= MAX_PERIODS:
             raise InputError("count", self.count, f"should be a whole number of periods from 1 to {MAX_PERIODS:,}")
-        # A datetime is a date too: only its day counts, and equal periods should be equal values.
+        # A datetime is a date too; only its day counts, so that equal periods are equal values.
         object.__setattr__(self, "start", date(self.start.year, self.start.month, self.start.day))
         if self.weekdays_only and self.days == 1 and self.start.weekday() >= 5:
-            raise InputError("start", self.start.isoformat(), "is a weekend; weekdays should start on a weekday")
+            raise InputError("start", self.start.isoformat(), "should be a weekday, because weekends are left out")
 
     def __len__(self) -> int:
         return self.count
 
     def number(self, local_s: ArrayLike) -> IntArray:
-        """Period of each local time (seconds since 1970 on the user's clock), or -1 for a time in none."""
+        """Return the period of each local time (seconds since 1970 on the user's clock), or -1 outside all periods."""
         day = self._day(local_s)
         if self.weekdays_only and self.days == 1:
             # Five numbers for each whole week, then the weekdays before this one in its own week.
@@ -76,7 +76,7 @@ class Periods:
         return np.where(inside, number, OUTSIDE_PERIODS).astype(np.int64)
 
     def rest(self, local_s: ArrayLike) -> BoolArray:
-        """Whether each local time lies on a weekend that is left out."""
+        """Tell whether each local time lies on a weekend that is left out."""
         day = self._day(local_s)
         if not self.weekdays_only:
             return np.zeros(day.shape, dtype=bool)
@@ -84,7 +84,7 @@ class Periods:
         return weekend
 
     def _day(self, local_s: ArrayLike) -> IntArray:
-        """Days since the start date; negative before it."""
+        """Return the days since the start date; negative before it."""
         day: IntArray = np.floor_divide(np.asarray(local_s, dtype=np.int64), DAY_S)
         first: IntArray = day - (self.start - EPOCH).days
         return first
@@ -95,11 +95,11 @@ class Periods:
             if not is_whole(length) or length < 1:
                 raise InputError(name, length, "should be a whole number of periods, at least 1")
         if train + test > self.count:
-            raise InputError("train + test", train + test, f"should be at most the {self.count} periods there are")
+            raise InputError("train + test", train + test, f"should be at most {self.count}, the number of periods")
         return Split(range(train), range(train, train + test))
 
     def check(self, field: str, part: range) -> range:
-        """Return a stretch of consecutive periods, or say why it is none."""
+        """Return a range of consecutive periods, or raise an error that says what is wrong with it."""
         if not isinstance(part, range) or part.step != 1 or len(part) == 0:
             raise InputError(field, part, "should be a range of one or more consecutive periods, such as range(0, 40)")
         if part.start < 0 or part.stop > self.count:
@@ -108,5 +108,5 @@ class Periods:
 
 
 def is_whole(value: object) -> bool:
-    """Whether something is a whole number; True and False are not."""
+    """Tell whether a value is a whole number; True and False are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -1,19 +1,19 @@
-"""The one place to report, or none.
+"""Choose the one place that a device reports, or NULL.
 
-A user's *frequent places* are the cells with probability above δ: F_u = { l : p_u(l) > δ }. A user without any reports
-`NULL`. With one or more, a rule picks one of them:
+A user's *frequent places* are the cells with a probability above δ: F_u = { l : p_u(l) > δ }. A user without a frequent
+place reports `NULL`. Otherwise a rule chooses one of them:
 
-    random         (the paper) each with the chance 1 / |F_u|
-    target-aware   (ours) the likeliest frequent place that is a target, of equally likely ones the first cell;
-                   without such a place as `random`
+    random         (the paper) each with the probability 1 / |F_u|
+    target-aware   (ours) the most probable frequent place that is a target, of equally probable ones the first cell;
+                   like `random` if no frequent place is a target
 
-Privacy does not depend on the rule: Definition 1 bounds what a report tells about the place that was picked, whichever
-rule picked it. What the rule changes is the prior of *reported* places. Neither rule protects whether there was a
+Privacy does not depend on the rule: Definition 1 bounds what a report tells about the chosen place, whichever rule
+chose it. What the rule changes is the prior of *reported* places. Neither rule protects whether there was a
 place to report; a policy with a row for `NULL` does.
 
-The device draws by the operating system's generator; studies pass a seeded one in. `choose_places` takes exactly one
-draw for each user with a frequent place under either rule, so rules compared under one seed differ only where a target
-decides.
+A device draws from the operating system's generator; simulations pass in a seeded one. `choose_places` makes exactly
+one draw for each user with a frequent place, under either rule, so that the same seed gives both rules the same choices
+except where a target decides.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def choose_places(
     generator: np.random.Generator,
     targets: ArrayLike | None = None,
 ) -> IntArray:
-    """Choose a cell for each user, or `NULL` (-1), for studies; a real phone uses `choose_place`."""
+    """Choose a cell for each user, or `NULL` (-1), for simulations; a device uses `choose_place`."""
     if not isinstance(generator, np.random.Generator):
         raise InputError("generator", generator, "should be a numpy.random.Generator, such as default_rng(7)")
     _check_rule(rule, targets)
@@ -65,7 +65,7 @@ def choose_place(
     targets: ArrayLike | None = None,
     random_below: Callable[[int], int] = secrets.randbelow,
 ) -> int:
-    """Choose the cell that one phone reports, or `NULL`, from its own profile (cell → probability).
+    """Choose the cell that one device reports, or `NULL`, from its own profile (cell → probability).
 
     `random_below(k)` gives a whole number uniform on 0 .. k - 1; by default from the operating system.
     """
@@ -73,7 +73,9 @@ def choose_place(
     _check_rule(rule, targets)
     for cell, probability in profile.items():
         if cell < 0 or not 0 <= probability <= 1:
-            raise InputError(f"profile[{cell}]", probability, "cells are 0 or more, probabilities between 0 and 1")
+            raise InputError(
+                f"profile[{cell}]", probability, "should be a cell (0 or more) with a probability between 0 and 1"
+            )
     frequent = sorted(cell for cell, probability in profile.items() if probability > delta)
     if not frequent:
         return NULL
@@ -92,4 +94,4 @@ def _check_rule(rule: str, targets: ArrayLike | None) -> None:
     if rule not in get_args(Rule):
         raise InputError("rule", rule, f"should be one of {', '.join(get_args(Rule))}")
     if rule == "target-aware" and (targets is None or np.size(targets) == 0):
-        raise InputError("targets", targets, "the rule 'target-aware' needs one or more target cells")
+        raise InputError("targets", targets, "should be one or more cells for the rule 'target-aware'")

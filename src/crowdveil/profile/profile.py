@@ -1,7 +1,7 @@
-"""A profile: how likely each user is to be in each cell at least once in the next period.
+"""Define the profile: how likely each user is to be in each cell at least once in the next period.
 
-Sparse: a pair of user and cell that is not kept has the probability 0. A profile is made and stays on the device; a
-study holds the profiles of many.
+A profile is sparse: a pair of user and cell that is not kept has the probability 0. It is made on the device and does
+not leave it; a simulation has one profile of many users.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Profile:
     probability: FloatArray
     method: str = "given"
     parameters: Mapping[str, float] = field(default_factory=dict)
-    """What the method was told, such as the half-life."""
+    """Parameters of the method, such as the half-life."""
     train: range = range(0)
-    """Periods it was made from; empty where it was not made from periods."""
+    """Periods it was made from; empty if it was not made from periods."""
 
     def __post_init__(self) -> None:
         if self.users < 0 or self.cells < 1 or self.users * self.cells >= MAX_KEY:
@@ -67,7 +67,7 @@ class Profile:
         return key
 
     def of(self, user: int) -> dict[int, float]:
-        """One user's profile, cell → probability, as a device holds it; cells not in it have the probability 0."""
+        """Return one user's profile, cell → probability, as a device holds it; other cells have the probability 0."""
         (who,) = as_cells("user", [user], self.users).tolist()
         begin, end = np.searchsorted(self.user, [who, who + 1]).tolist()
         return dict(zip(self.cell[begin:end].tolist(), self.probability[begin:end].tolist(), strict=True))
@@ -84,12 +84,12 @@ class Profile:
         return make_frame({"user": self.user, "cell": self.cell, "probability": self.probability}, backend)
 
     def frequent(self, delta: float) -> BoolArray:
-        """Say which rows are frequent places: probability above δ."""
+        """Tell which rows are frequent places: those with a probability above δ."""
         above: BoolArray = self.probability > check_delta(delta)
         return above
 
     def at(self, user: ArrayLike, cell: ArrayLike) -> FloatArray:
-        """Probability of some pairs of user and cell (arrays that broadcast), 0 where nothing is kept."""
+        """Return the probability of some pairs of user and cell (arrays that broadcast), 0 where no row is kept."""
         key = as_cells("user", user, self.users) * self.cells + as_cells("cell", cell, self.cells)
         if len(self) == 0:
             return np.zeros(key.shape)
@@ -98,7 +98,7 @@ class Profile:
 
 
 def check_delta(delta: float) -> float:
-    """Return a threshold δ of probabilities: from 0, and below 1, which no probability exceeds."""
+    """Refuse a threshold δ that is not at least 0 and below 1: no probability exceeds 1."""
     if not 0 <= delta < 1:
         raise InputError("delta", delta, "should be at least 0 and below 1")
     return delta

@@ -1,22 +1,22 @@
-"""ROC curve and AUC: does a profile rank what will happen above what will not?
+"""Measure how well a profile predicts visits: ROC curve and AUC.
 
-What is scored is every triple (user, cell, test period): its score is the profile's probability of (user, cell), and it
-is positive when the user was in the cell in that period. A profile speaks of one period, so each test period is a
-trial of its own. Which pairs take part:
+Every triple (user, cell, test period) is scored: its score is the profile's probability of (user, cell), and it is
+positive when the user was in the cell in that period. A profile predicts one period, so each test period is a trial of
+its own. Either all pairs take part, or some:
 
     all       every user with every cell; pairs without a training visit have the score 0
     trained   only pairs with a training visit
 
-`all` is the default: a profile also has to say where somebody will not be. It is the easier question, since most pairs
-never have a visit; `trained` asks only for the order among places a user is known to have been.
+`all` is the default, because a profile also has to predict where somebody will not be. It gives higher values, since
+most pairs never have a visit; `trained` tests only the order among places where a user has been before.
 
-AUC is the rank statistic of Mann and Whitney, the chance that a random positive is scored above a random negative,
+AUC is the rank statistic of Mann and Whitney: the probability that a random positive is scored above a random negative,
 a tie counting one half:
 
     AUC = ( Σ_s P_s ( N_{<s} + N_s / 2 ) ) / ( P N ),
 
-P_s and N_s the positives and negatives of score s. It is summed in whole numbers and divided once, so it is exact
-however many ties there are; it equals the area under the curve drawn with straight lines between the scores.
+with P_s and N_s the positives and negatives of score s. It is summed in whole numbers and divided once, so that it is
+exact however many ties there are; it equals the area under the curve drawn with straight lines between the scores.
 The pairs of `all` that have neither a training nor a test visit are counted, never listed.
 """
 
@@ -33,15 +33,15 @@ from crowdveil.errors import InputError
 from crowdveil.profile.counts import Counts
 from crowdveil.profile.profile import Profile
 
-Scored = Literal["all", "trained"]
+ScoredPairs = Literal["all", "trained"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Roc:
-    """A curve from (0, 0) to (1, 1): what is flagged when everything scored at least `threshold` is."""
+    """A curve from (0, 0) to (1, 1): the rates when everything with a score of at least `threshold` is predicted."""
 
     threshold: FloatArray
-    """Scores from high to low, after an infinite one that flags nothing."""
+    """Scores from high to low, after an infinite one at which nothing is predicted."""
     false_positive_rate: FloatArray
     true_positive_rate: FloatArray
     auc: float
@@ -55,7 +55,7 @@ class Roc:
         return f"Roc({self.method}, {self.pairs} pairs: AUC {self.auc:.4f}, {scored})"
 
 
-def roc(profile: Profile, counts: Counts, test: range, pairs: Scored = "all") -> Roc:
+def roc(profile: Profile, counts: Counts, test: range, pairs: ScoredPairs = "all") -> Roc:
     """Compare a profile with what happened in test periods, which should come after all it was made from."""
     counts.periods.check("test", test)
     if (profile.users, profile.cells) != (counts.users, counts.cells):
@@ -69,7 +69,9 @@ def roc(profile: Profile, counts: Counts, test: range, pairs: Scored = "all") ->
     all_positive, all_negative = sum(positive.tolist()), sum(negative.tolist())
     if all_positive == 0 or all_negative == 0:
         found = f"{all_positive:,} of {all_positive + all_negative:,} scored are visited"
-        raise InputError("test", found, "a curve needs both; is there data in these periods?")
+        raise InputError(
+            "test", found, "should contain both visited and not visited triples; is there data in these periods?"
+        )
     return Roc(
         threshold=frozen(np.concatenate([[np.inf], score[::-1]])),
         false_positive_rate=_rate(negative, all_negative),
@@ -82,8 +84,10 @@ def roc(profile: Profile, counts: Counts, test: range, pairs: Scored = "all") ->
     )
 
 
-def _by_score(profile: Profile, counts: Counts, test: range, pairs: Scored) -> tuple[FloatArray, IntArray, IntArray]:
-    """Each score, ascending, with its positives and negatives."""
+def _by_score(
+    profile: Profile, counts: Counts, test: range, pairs: ScoredPairs
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return each score, ascending, with its positives and negatives."""
     happened = counts.pairs(test)
     later = happened.user * counts.cells + happened.cell
     trained = profile.user * counts.cells + profile.cell

@@ -15,7 +15,7 @@ from functools import lru_cache
 from threadpoolctl import threadpool_limits
 
 from crowdveil.area import Area
-from crowdveil.campaign import expected_coverage, sketch
+from crowdveil.campaign import expected_coverage, preview_state
 from crowdveil.campaign.from_wire import plan_from_wire
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
@@ -130,7 +130,7 @@ def preview(line: bytes) -> Preview:
     """Solve the first round of a plan, and certify it; the curves are left empty."""
     new = CampaignPlan.from_bytes(line)
     plan = plan_from_wire(new, new.seed or 0, _area(json.dumps(new.area)))
-    state = sketch(plan)
+    state = preview_state(plan)
     policy = state.open_policy
     assert policy is not None, "a sketch has an open first round"
     return Preview(

@@ -24,7 +24,8 @@ from time import monotonic, time
 from threadpoolctl import threadpool_limits
 
 from crowdveil.campaign import RoundOpened, State, advance, expected_coverage, next_policy, resume
-from crowdveil.campaign.from_wire import choose, plan_from_wire, round_seats
+from crowdveil.campaign.from_wire import plan_from_wire, round_seats
+from crowdveil.campaign.state import select_so_far
 from crowdveil.errors import CrowdveilError, StoreError
 from crowdveil.server.child_process import wake_at_each_line, write_to_parent
 from crowdveil.server.services import read_plan
@@ -145,7 +146,7 @@ class Scheduler:
         started = monotonic()
         state = resume(plan_from_wire(read_plan(campaign.plan), campaign.seed), closed_rounds(self._store, campaign.id))
         self._save_estimate(campaign.id, state)
-        save_selection(self._store, campaign.id, choose(state, reports_of(self._store, campaign.id)))
+        save_selection(self._store, campaign.id, select_so_far(state, reports_of(self._store, campaign.id)))
         return SchedulerEvent("selected", campaign.id, seconds=monotonic() - started)
 
     def _save_estimate(self, campaign: str, state: State) -> None:

@@ -12,9 +12,9 @@ import numpy as np
 from crowdveil.area import Area, Grid
 from crowdveil.area.extent import cell_at
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_targets
+from crowdveil.policy.checks import check_targets
 from crowdveil.profile import ProfileMethod
-from crowdveil.simulate.comparison import DEFAULT_SEEDS, Comparison, ComparisonSettings, Progress, compare_methods
+from crowdveil.simulate.comparison import DEFAULT_SEEDS, Comparison, ComparisonSettings, compare_methods
 from crowdveil.simulate.dataset import Dataset, split_periods
 from crowdveil.simulate.describe import find_warnings
 from crowdveil.simulate.simulation import METHODS, Method
@@ -27,6 +27,7 @@ from crowdveil.vocabulary import (
     DEFAULT_ROUNDS,
     DEFAULT_SHARE_WANTED,
     Period,
+    Progress,
     Rule,
 )
 

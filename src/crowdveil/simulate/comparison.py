@@ -6,7 +6,6 @@ of the first seed, is kept whole: its estimate and its policies are what maps sh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -19,7 +18,7 @@ from crowdveil.dataframes import Backend, make_frame
 from crowdveil.errors import InputError
 from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.baselines.tables import MAX_TABLE_CELLS
-from crowdveil.policy.policy import check_targets
+from crowdveil.policy.checks import check_targets
 from crowdveil.profile import PROFILE_METHODS
 from crowdveil.profile.profile import check_delta
 from crowdveil.simulate.dataset import Dataset
@@ -34,16 +33,13 @@ from crowdveil.simulate.simulation import (
     coverage_of,
     simulate,
 )
-from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_DELTA, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, Rule
+from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_DELTA, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, Progress, Rule
 
 FIGURE = "comparison"
 CAMPAIGNS: tuple[Method, ...] = ("crowdveil", "crowdveil-known", "algorithm-2", "algorithm-1")
 """Methods with rounds and policies of their own; the first of them that is compared is shown on maps."""
 DEFAULT_SEEDS = 20
 MAX_SEEDS = 10_000
-
-Progress = Callable[[int, int], None]
-"""Called with how many simulations are done, and how many there are."""
 
 
 @dataclass(frozen=True)

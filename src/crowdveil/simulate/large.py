@@ -4,14 +4,14 @@ A table of people has one row per user:
 
     user, cell     the one place that the user reports, or `NULL` (-1)
     hits           test periods in which the user was at a target
-    ticket         62 random bits of the user's own (`batch.graph.ticket`)
+    user_hash      62 random bits of the user's own (`batch.graph.user_hash`)
 
-All randomness is in the ticket t, so the same table gives the same campaign on every engine, in any order of its rows.
+All randomness is in the hash t, so the same table gives the same campaign on every engine, in any order of its rows.
 The user reports in round ⌊t / 2^31⌋ mod k; the words that draw the symbol are t + 1·g and t + 2·g, mixed (SplitMix64,
-g its odd constant); where a group has to share its last places, the lowest tickets win. A round is one pass over its
+g its odd constant); where a group has to share its last places, the lowest hashes win. A round is one pass over its
 users, in which the engine draws and counts symbols. That is all a campaign needs to go on, and which groups are
 selected whole follows from the counts; only the group at the border is read once more. Two things differ from
-`simulation`: rounds have about N/k users, not exactly, and the lottery goes by ticket instead of by number.
+`simulation`: rounds have about N/k users, not exactly, and the lottery goes by hash instead of by number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from crowdveil.campaign.selection import rank_groups
 from crowdveil.certify import Certificate, certify
 from crowdveil.draw import WordArray, draw_by_words
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import Policy, check_targets
+from crowdveil.policy.checks import check_targets
+from crowdveil.policy.policy import Policy
 from crowdveil.prior import Round, divergence
 from crowdveil.simulate.simulation import check_terms, wanted_of
 from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, NULL, Algorithm
@@ -58,7 +59,7 @@ class LargeCrowd:
     rounds: int = DEFAULT_ROUNDS
     confidence: float = DEFAULT_CONFIDENCE
     seed: int = 0
-    """Decides the lottery among equals; the draws are decided by the tickets."""
+    """Decides the lottery among equals; the draws are decided by the hashes."""
 
     def __post_init__(self) -> None:
         check_terms(self.epsilon_per_km, self.share_wanted, self.rounds, self.confidence)
@@ -125,8 +126,8 @@ def _census(crowd: LargeCrowd) -> _Census:
 
 
 def _first(crowd: LargeCrowd, people: Expression, room: int) -> tuple[int, int]:
-    """Select the lowest tickets; return how many there are, and their hits."""
-    winners = people.order_by("ticket").limit(room)
+    """Select the lowest hashes; return how many there are, and their hits."""
+    winners = people.order_by("user_hash").limit(room)
     (row,) = crowd.engine.rows(winners.agg(selected=winners.count(), hits=winners.hits.sum().cast("int64")))
     return row["selected"], row["hits"] or 0
 
@@ -164,7 +165,7 @@ def _campaign(
     learnt: list[float] = []
     for number in range(plan.rounds):
         policy = next_policy(state)
-        here = people.filter((people.ticket // TURN_FROM) % plan.rounds == number)
+        here = people.filter((people.user_hash // TURN_FROM) % plan.rounds == number)
         one, nulls = _play(crowd, here, policy)
         state = advance(advance(state, RoundOpened(policy)), RoundClosed(Round(policy, one.counts, nulls)))
         played.append(one)
@@ -176,8 +177,10 @@ def _campaign(
 
 def _play(crowd: LargeCrowd, here: Expression, policy: Policy) -> tuple[_LargeRun, int]:
     """One pass: everyone in a round draws; the engine counts what was sent, and who sent NULL."""
-    draw = crowd.engine.columnwise(f"draw_{policy.hash[:16]}", _Draw(policy, certify(policy)), ("int64",) * 2, "int64")
-    sent = here.mutate(symbol=draw(here.cell, here.ticket))
+    draw = crowd.engine.column_function(
+        f"draw_{policy.hash[:16]}", _Draw(policy, certify(policy)), ("int64",) * 2, "int64"
+    )
+    sent = here.mutate(symbol=draw(here.cell, here.user_hash))
     totals = sent.group_by("symbol").agg(people=sent.count(), hits=sent.hits.sum().cast("int64"))
     counts, hits = (np.zeros(policy.symbol_count, dtype=np.int64) for _ in range(2))
     nulls = 0
@@ -190,14 +193,14 @@ def _play(crowd: LargeCrowd, here: Expression, policy: Policy) -> tuple[_LargeRu
 
 
 class _Draw:
-    """A column of cells and one of tickets → symbols; NULL stays NULL. A plain value, so that it can travel."""
+    """A column of cells and one of hashes → symbols; NULL stays NULL. A plain value, so that it can travel."""
 
     def __init__(self, policy: Policy, certificate: Certificate) -> None:
         self.policy, self.certificate = policy, certificate
 
-    def __call__(self, cells: IntArray, tickets: IntArray) -> IntArray:
+    def __call__(self, cells: IntArray, hashes: IntArray) -> IntArray:
         placed = cells != NULL
-        words = tickets.astype(np.uint64)[placed]
+        words = hashes.astype(np.uint64)[placed]
         pair = (mixed(words, 1), mixed(words, 2))
         symbols = np.full(len(cells), NULL, dtype=np.int64)
         symbols[placed] = draw_by_words(self.policy, cells[placed], self.certificate, pair)
@@ -225,7 +228,7 @@ def _ranked(state: State, algorithm: Algorithm) -> list[tuple[int, int]]:
 
 
 def _select(crowd: LargeCrowd, played: list[_LargeRun], ranked: list[tuple[int, int]], wanted: int) -> tuple[int, int]:
-    """Take whole groups while they fit; of the next, the lowest tickets."""
+    """Take whole groups while they fit; of the next, the lowest hashes."""
     selected, hits = 0, 0
     for number, symbol in ranked:
         one = played[number]

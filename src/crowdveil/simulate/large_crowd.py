@@ -19,10 +19,10 @@ from crowdveil.area import Area
 from crowdveil.batch import Engine
 from crowdveil.codec import read_pairs
 from crowdveil.errors import FileFormatError, InputError
-from crowdveil.policy.policy import check_targets
+from crowdveil.policy.checks import check_targets
 from crowdveil.simulate.large import LargeCrowd, LargeOutcome
 from crowdveil.simulate.people import SyntheticPopulation, people_of, write_people
-from crowdveil.traces import Habits, SyntheticCity
+from crowdveil.traces import CitySettings, SyntheticCity
 from crowdveil.vocabulary import DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED
 
 MAX_USERS, MAX_WEEKS = 10**10, 520
@@ -48,7 +48,7 @@ def synthetic_crowd(
         raise InputError("users", users, f"should be at most {MAX_USERS:,}, more than there are people")
     if weeks > MAX_WEEKS:
         raise InputError("weeks", weeks, f"should be at most {MAX_WEEKS}, ten years")
-    city = SyntheticCity(seed, users, Habits(weeks))
+    city = SyntheticCity(seed, users, CitySettings(weeks))
     population = SyntheticPopulation.over(city, test=test, delta=delta, densest=densest, seed=seed)
     path = folder / "people.parquet"
     write_people(population, path, os.cpu_count() or 1, progress)

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from crowdveil.area import Area, Grid
 from crowdveil.batch.engine import Engine
 from crowdveil.batch.fixes import Expression
-from crowdveil.batch.graph import ticket, tickets
+from crowdveil.batch.graph import user_hash, user_hashes
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.profile import Counts, Periods, count_visits, poisson
 from crowdveil.profile.place import choose_places
@@ -30,7 +30,7 @@ from crowdveil.profile.profile import check_delta
 from crowdveil.traces import SyntheticCity, Visits
 from crowdveil.vocabulary import NULL
 
-SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("ticket", pa.int64())])
+SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("user_hash", pa.int64())])
 FIRST_DAY = date(2024, 1, 1)
 """Of every synthetic city."""
 
@@ -48,7 +48,7 @@ def people_of(
     hits = there.select("user", "period").distinct().group_by("user").agg(hits=lambda rows: rows.count())
     joined = places.left_join(hits, "user")
     people = joined.select("user", cell=joined.cell.fill_null(NULL), hits=joined.hits.fill_null(0))
-    return people.mutate(ticket=tickets(seed, engine.columnwise)(people.user))
+    return people.mutate(user_hash=user_hashes(seed, engine.column_function)(people.user))
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +67,15 @@ class SyntheticPopulation:
         cls, city: SyntheticCity, *, test: int, delta: float, densest: int, seed: int, cell_km: float = 1.0
     ) -> SyntheticPopulation:
         """The grid covers the city's radius; targets are the busiest cells of the first block's training weeks."""
-        habits = city.habits
+        settings = city.settings
         check_delta(delta)
-        if habits.weeks < 2:
-            raise InputError("weeks", habits.weeks, "should be at least 2: one to learn from, one to test on")
-        if not 1 <= test < habits.weeks:
-            raise InputError("test", test, f"should leave a week to learn from: 1 to {habits.weeks - 1}")
-        north = habits.radius_km / 111.2
-        east = north / np.cos(np.radians(habits.latitude))
-        latitude, longitude = habits.latitude, habits.longitude
+        if settings.weeks < 2:
+            raise InputError("weeks", settings.weeks, "should be at least 2: one to learn from, one to test on")
+        if not 1 <= test < settings.weeks:
+            raise InputError("test", test, f"should leave a week to learn from: 1 to {settings.weeks - 1}")
+        north = settings.radius_km / 111.2
+        east = north / np.cos(np.radians(settings.latitude))
+        latitude, longitude = settings.latitude, settings.longitude
         grid = Grid.from_bounds(latitude - north, longitude - east, latitude + north, longitude + east, cell_km=cell_km)
         if not 1 <= densest < len(grid):
             raise InputError("densest", densest, f"should be from 1 to {len(grid) - 1}")
@@ -87,11 +87,11 @@ class SyntheticPopulation:
     @property
     def train(self) -> range:
         """All weeks but the last `test`."""
-        return range(self.city.habits.weeks - self.test)
+        return range(self.city.settings.weeks - self.test)
 
     def counts(self, visits: Visits) -> Counts:
         """What the people of a block did."""
-        return count_visits(visits, self.area, Periods(FIRST_DAY, self.city.habits.weeks))
+        return count_visits(visits, self.area, Periods(FIRST_DAY, self.city.settings.weeks))
 
     def people(self, block: int) -> pa.Table:
         """The people of a block, as rows of the table."""
@@ -100,7 +100,9 @@ class SyntheticPopulation:
         generator = np.random.default_rng([self.seed, block])
         cell = choose_places(poisson(counts, self.train), self.delta, "target-aware", generator, self.targets)
         hits = counts.periods_at(self.targets, range(self.train.stop, len(counts.periods)))
-        return pa.table([visits.users, cell, hits, [ticket(self.seed, name) for name in visits.users]], schema=SCHEMA)
+        return pa.table(
+            [visits.users, cell, hits, [user_hash(self.seed, name) for name in visits.users]], schema=SCHEMA
+        )
 
 
 def write_people(

@@ -33,7 +33,8 @@ from crowdveil.certify import Certificate, certify
 from crowdveil.draw import draw_many
 from crowdveil.errors import InputError
 from crowdveil.policy.baselines.laplace import planar_laplace
-from crowdveil.policy.policy import Policy, check_epsilon
+from crowdveil.policy.checks import check_epsilon
+from crowdveil.policy.policy import Policy
 from crowdveil.prior import count_symbols, divergence, target_chances
 from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, NULL, Algorithm
 

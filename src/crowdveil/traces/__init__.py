@@ -1,4 +1,14 @@
-"""Readers of published trace formats, and a synthetic city; each yields visits."""
+"""Read location traces of every supported format into `Visits`.
+
+visits          the table that all readers return
+read            picks the reader for a file
+table, timeline, gpx, calls                     readers of general formats
+foursquare, snap, geolife, cabspotting          readers of published data sets
+visit_builder   which rows are kept, and under which reason others are dropped
+clock           time zones and times
+trace_files     opening of plain, compressed and Parquet files
+synthetic_city  draws the visits of people who do not exist
+"""
 
 from crowdveil.traces.cabspotting import read_cabspotting
 from crowdveil.traces.calls import read_calls, read_towers
@@ -9,16 +19,14 @@ from crowdveil.traces.gpx import read_gpx
 from crowdveil.traces.read import TRACE_FORMATS, TraceFormat, read_traces, recognise_format
 from crowdveil.traces.snap import read_snap
 from crowdveil.traces.summary import check_overlap, describe_visits
-from crowdveil.traces.synthetic_city import Habits, SyntheticCity, synthetic_visits, tower_positions
+from crowdveil.traces.synthetic_city import CitySettings, SyntheticCity, synthetic_visits, tower_positions
 from crowdveil.traces.table import read_table
 from crowdveil.traces.timeline import read_timeline
-from crowdveil.traces.trace_files import Progress
 from crowdveil.traces.visits import Visits
 
 __all__ = [
     "TRACE_FORMATS",
-    "Habits",
-    "Progress",
+    "CitySettings",
     "SyntheticCity",
     "TimeUnit",
     "TraceFormat",

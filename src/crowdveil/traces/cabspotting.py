@@ -1,8 +1,8 @@
-"""San Francisco cabs (Cabspotting, CRAWDAD epfl/mobility).
+"""Read traces of San Francisco cabs (Cabspotting, CRAWDAD epfl/mobility).
 
 A folder of `new_NAME.txt`, newest fix first: latitude, longitude, occupied (0 or 1), Unix time, separated by blanks. Or
-one CSV with the columns user, utc, lat, lon, occupied: the same fixes thinned to one in five minutes. Both tell UTC;
-local time is that of `zone`. Whether the cab was occupied is not read.
+one CSV with the columns user, utc, lat, lon, occupied: the same fixes, thinned to one in five minutes. Times are UTC;
+local time is that of `zone`. Whether the cab was occupied is ignored.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import numpy as np
 
 from crowdveil.traces.clock import open_zone, utc_and_offset
 from crowdveil.traces.table import read_table
-from crowdveil.traces.trace_files import Progress, files_of, line_batches
+from crowdveil.traces.trace_files import files_of, line_batches
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = (
     "a folder of new_*.txt with lines 'latitude longitude occupied unixtime', or a CSV: user,utc,lat,lon,occupied"

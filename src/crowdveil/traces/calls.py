@@ -1,8 +1,8 @@
-"""Call logs in the style of D4D: who called when through which tower, and a file of the towers' positions.
+"""Read call logs in the style of D4D: who called when through which tower, and a file of the towers' positions.
 
-Calls: user, time, tower id; comma, tab or semicolon; with or without a heading. Times are ISO, on the local clock of
-`zone` unless they state an offset, or Unix. Towers: either a heading that names the columns (`NAMES` below, in any
-order, others ignored), or no heading and id, latitude, longitude.
+A row of the calls has user, time and tower id, separated by comma, tab or semicolon, with or without a heading. Times
+are ISO, on the local clock of `zone` unless they state an offset, or Unix. Towers: either a heading that names the
+columns (`NAMES` below, in any order, others ignored), or no heading and id, latitude, longitude.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import numpy as np
 
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_times, utc_and_offset
-from crowdveil.traces.trace_files import Progress, csv_batches
+from crowdveil.traces.trace_files import csv_batches
 from crowdveil.traces.visit_builder import UNKNOWN_TOWER, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = "3 fields: user, time, tower id (towers as in the tower file)"
 EXPECTED_TOWERS = "tower positions: id, latitude, longitude, or a heading that names them"
@@ -49,7 +50,7 @@ def read_calls(path: str | Path, towers: str | Path, *, zone: str = "UTC", progr
 
 
 def read_towers(path: str | Path) -> dict[str, tuple[float, float]]:
-    """Latitude and longitude by tower id. An error in here is fatal: a tower file is short and made with care."""
+    """Read latitude and longitude by tower id; a file with any error is refused, because calls depend on it."""
     path = Path(path)
     builder = VisitBuilder(path, EXPECTED_TOWERS)
     rows = [row for batch in csv_batches(path, builder) for row in batch]
@@ -71,9 +72,9 @@ def read_towers(path: str | Path) -> dict[str, tuple[float, float]]:
         if not (abs(latitude) <= 90 and abs(longitude) <= 180):
             hint = " (are latitude and longitude swapped?)" if abs(longitude) <= 90 < abs(latitude) <= 180 else ""
             shown = f"{row[places[1]]}, {row[places[2]]}"[:80]
-            raise FileFormatError(f"{path}: tower {name[:40]!r} at {shown} is no position in degrees{hint}")
+            raise FileFormatError(f"{path}: tower {name[:40]!r} at {shown} should be a position in degrees{hint}")
         if positions.setdefault(name, (latitude, longitude)) != (latitude, longitude):
             raise FileFormatError(f"{path}: tower {name[:40]!r} has two positions; each should have one")
     if not positions or builder.dropped.total():
-        raise FileFormatError(f"{path}: holds no towers that can be read; expected {EXPECTED_TOWERS}")
+        raise FileFormatError(f"{path}: contains no tower that can be read; expected {EXPECTED_TOWERS}")
     return positions

@@ -1,4 +1,4 @@
-"""Reading times: ISO or Unix, and the local clock of a time zone."""
+"""Read ISO and Unix times, and convert them to the local clock of a time zone."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from crowdveil.errors import InputError
 from crowdveil.traces.visit_builder import LATEST_S, to_floats
 
 Clock: TypeAlias = Literal["utc", "local"]
-"""What a time that states no offset means: UTC, or the clock on the wall."""
+"""What a time without a stated offset means: UTC, or local time."""
 
 EPOCH = datetime(1970, 1, 1)
 EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 NAN = float("nan")
 LAYOUT = "0000-00-00T00:00:00"
 MILLISECONDS_FROM = 1e11
-"""As seconds this is the year 5138, as milliseconds 1973: nothing that is read here lies on the wrong side."""
+"""As seconds this is the year 5138, as milliseconds 1973, so that size tells the unit of any plausible time."""
 QUARTER_S = 900
 """Clocks are changed at whole quarters of an hour (UTC)."""
 
@@ -60,7 +60,7 @@ def read_iso(values: Sequence[str]) -> tuple[FloatArray, FloatArray]:
 
 
 def _fixed_layout(values: Sequence[str], end: str) -> FloatArray | None:
-    """Read 2008-05-17T14:12:10 (or with a blank for T) many at once, or None unless all are sound and so laid out."""
+    """Read 2008-05-17T14:12:10 (or a blank for T) many at once; None unless all are valid and have this layout."""
     text = "".join(values)
     width = len(LAYOUT) + len(end)
     if any(len(value) != width for value in values) or not text.isascii():
@@ -90,13 +90,13 @@ def _iso(text: str) -> tuple[float, float]:
     except (ValueError, OverflowError):
         return NAN, NAN
     offset = time.utcoffset()
-    # days and seconds of a difference are exact; fractions of a second go
+    # days and seconds of a difference are exact; fractions of a second are dropped
     since = time - (EPOCH if offset is None else EPOCH_UTC)
     return since.days * 86_400 + since.seconds, NAN if offset is None else offset.total_seconds()
 
 
 def zone_offsets(zone: ZoneInfo, utc_s: FloatArray) -> FloatArray:
-    """Local time minus UTC in seconds, at each instant; NaN where the instant is unknown or out of range."""
+    """Return local time minus UTC in seconds at each instant; NaN where the instant is unknown or out of range."""
     known = (utc_s >= 0) & (utc_s < LATEST_S)
     quarters, back = np.unique(np.floor(utc_s[known] / QUARTER_S), return_inverse=True)
     found = [datetime.fromtimestamp(int(q) * QUARTER_S, zone).utcoffset() for q in quarters]
@@ -108,14 +108,14 @@ def zone_offsets(zone: ZoneInfo, utc_s: FloatArray) -> FloatArray:
 def utc_and_offset(
     seconds: FloatArray, stated: FloatArray, zone: ZoneInfo | None, clock: Clock = "utc"
 ) -> tuple[FloatArray, FloatArray]:
-    """UTC and the local offset: the zone's where one is given, else the stated one, else 0."""
+    """Return UTC and the local offset: the zone's if a zone is given, otherwise the stated one, otherwise 0."""
     if zone is None:
         return seconds, np.nan_to_num(stated, nan=0.0)
     utc_s = seconds
     if clock == "local":
-        # twice: near a change of clocks the offset must be that of the instant itself
+        # Twice, because near a change of clocks the offset must be that of the instant itself.
         once = seconds - np.nan_to_num(zone_offsets(zone, seconds))
         twice = seconds - np.nan_to_num(zone_offsets(zone, once))
         utc_s = np.where(np.isnan(stated), twice, seconds)
-    # rows whose time is no good are dropped for that reason, not for their offset
+    # Rows with an unusable time are dropped for that reason, not for their offset.
     return utc_s, np.nan_to_num(zone_offsets(zone, utc_s))

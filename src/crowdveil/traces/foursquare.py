@@ -1,13 +1,13 @@
-"""Foursquare check-ins of New York and Tokyo (TSMC2014), tab-separated, latin-1.
+"""Read Foursquare check-ins of New York and Tokyo (TSMC2014): tab-separated, latin-1.
 
     user  venue  category id  category  latitude  longitude  UTC offset in minutes  Tue Apr 03 18:00:09 +0000 2012
 
 *Exact duplicates* (the whole line) are the same check-in sent twice; the first is kept.
 
-*Odd offsets*: 456 rows of New York carry offsets of no New York clock, 407 of them Tokyo's. They are of 21 users, all
-with positions in New York, many in hotels and airports: phones of visitors that kept the clock of their home, it seems.
-Place and UTC are sound, so the rows stay. `offset_s` is what the file gives, unless `zone` names the city's own clock;
-`count_odd_offsets` counts them.
+*Odd offsets*: 456 rows of New York have UTC offsets that New York never uses; 407 of these are Tokyo's. They belong to
+21 users, all with positions in New York, many in hotels and airports: probably phones of visitors that kept their home
+time. Position and UTC are plausible, so these rows are kept. `offset_s` is what the file states, unless `zone` names
+the city's own time zone; `count_odd_offsets` counts them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from crowdveil.traces.clock import open_zone, read_iso, zone_offsets
-from crowdveil.traces.trace_files import Progress, line_batches
+from crowdveil.traces.trace_files import line_batches
 from crowdveil.traces.visit_builder import DUPLICATE, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = (
     "8 tab-separated fields: user, venue, category id, category, latitude, longitude, "
@@ -53,6 +54,6 @@ def count_odd_offsets(visits: Visits, zone: str) -> int:
 
 
 def _as_iso(text: str) -> str:
-    """Day and month names are English whatever the machine's language, so `strptime` would not do (nor be as fast)."""
+    """Rewrite a time as ISO; `strptime` expects day and month names in the machine's language, and is slower."""
     offset = "Z" if text[20:25] == "+0000" else text[20:25]
     return f"{text[26:].strip()}-{MONTHS.get(text[4:7], '')}-{text[8:10]}T{text[11:19]}{offset}"

@@ -1,8 +1,8 @@
-"""GeoLife trajectories: `000/Trajectory/20081023025304.plt` and so on, one folder per user.
+"""Read GeoLife trajectories: `000/Trajectory/20081023025304.plt` and so on, one folder per user.
 
 Six lines of heading, then comma-separated: latitude, longitude, 0, altitude in feet, days since 1899-12-30, date, time.
 Date and time are GMT. Local time is assumed to be that of `zone`: most users lived in Beijing, and the files do not
-tell who was abroad when.
+say who was abroad when.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
-from crowdveil.traces.trace_files import Progress, files_of, line_batches
+from crowdveil.traces.trace_files import files_of, line_batches
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = (
     "a folder with USER/Trajectory/*.plt below it; after 6 lines of heading 7 comma-separated fields: "

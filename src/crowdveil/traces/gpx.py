@@ -1,4 +1,4 @@
-"""GPX tracks, routes and waypoints of one device: points with `lat`, `lon` and a `<time>`."""
+"""Read GPX tracks, routes and waypoints of one device: points with `lat`, `lon` and a `<time>`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from xml.etree.ElementTree import Element, ParseError, iterparse
 
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
-from crowdveil.traces.trace_files import Progress, read_bytes
+from crowdveil.traces.trace_files import read_bytes
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = 'a GPX file with points such as <trkpt lat="48.1" lon="11.5"><time>2024-03-04T08:00:00Z</time></trkpt>'
 POINTS = ("trkpt", "rtept", "wpt")

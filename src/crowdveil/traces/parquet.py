@@ -1,7 +1,7 @@
-"""Columns of a Parquet file as text, so that one and the same code judges them and the fields of a CSV.
+"""Read the columns of a Parquet file as text, so that the same code checks them as the fields of a CSV.
 
-DuckDB reads the file. It is closed in first: no network, no extensions, no file but this one, nothing spilled to disk.
-Neither the path nor a name of a column ever becomes part of a query: the path is a parameter, columns go by position.
+DuckDB reads the file, in a sandbox: no network, no extensions, no other file, nothing written to disk.
+Neither the path nor the name of a column becomes part of a query: the path is a parameter, columns go by position.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from pathlib import Path
 import duckdb
 
 from crowdveil.errors import FileFormatError
-from crowdveil.traces.trace_files import BATCH_ROWS, MAGIC_PARQUET, Progress, reading
+from crowdveil.traces.trace_files import BATCH_ROWS, MAGIC_PARQUET, reading
 from crowdveil.traces.visit_builder import VisitBuilder
+from crowdveil.vocabulary import Progress
 
 TEXT = {"VARCHAR", "UUID"}
 WHOLE = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG")} | {"INTEGER", "UINTEGER"}
@@ -34,14 +35,14 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",
     "threads": 1,
 }
-"""One thread keeps the memory small; turning text into numbers takes longer than reading it."""
+"""One thread keeps the memory small; converting text to numbers takes longer than reading it."""
 STATED_ROWS = "SELECT num_rows FROM parquet_file_metadata(?)"
 
 
 def parquet_batches(
     builder: VisitBuilder, user: str, time: str, numbers: Sequence[str], *, progress: Progress | None = None
 ) -> Iterator[list[tuple[str, ...]]]:
-    """Columns of text, a batch of rows at a time: user, time, numbers. NULL is empty text, as in a CSV."""
+    """Yield columns of text, a batch of rows at a time: user, time, numbers; NULL becomes empty text, as in a CSV."""
     path = builder.path
     with reading(path), path.open("rb") as file:
         head = file.read(len(MAGIC_PARQUET))
@@ -64,19 +65,19 @@ def parquet_batches(
             if progress:
                 progress(size * min(done, stated) // max(stated, 1), size)
         if done != stated:
-            raise FileFormatError(f"{path}: holds {done:,} rows but states {stated:,}; is it damaged or cut off?")
+            raise FileFormatError(f"{path}: contains {done:,} rows but states {stated:,}; is it damaged or cut off?")
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
-    """A database that can read one file, and the name it knows the file by."""
+    """Open a database that can read only this file; yield it and the name by which it knows the file."""
     whole = str(path.resolve())
-    # a name is a pattern to DuckDB, which may match other files; in brackets its special letters stand for themselves
+    # DuckDB reads a name as a pattern, which may match other files; special characters in brackets match themselves
     name = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in whole)
     try:
         with duckdb.connect(config=CONFIG) as connection:
             connection.execute("SET TimeZone = 'UTC'")
-            connection.execute("SET enable_progress_bar = false")  # by itself it prints one where Python is interactive
+            connection.execute("SET enable_progress_bar = false")  # shown by default where Python is interactive
             connection.execute("SET allowed_paths = ?", [[whole, name]])
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
@@ -87,10 +88,10 @@ def _opened(path: Path) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
 
 
 def _types(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, str]]:
-    """Name and type of each column. The names are the file's: DuckDB renames those that differ in case alone."""
+    """Return the name (as in the file; DuckDB renames those that differ only in case) and type of each column."""
     nodes = connection.execute("SELECT name, num_children FROM parquet_schema(?)", [name]).fetchall()
     described = connection.execute("DESCRIBE SELECT * FROM read_parquet(?, hive_partitioning = false)", [name])
-    # the nodes are those of a tree, each followed by all that lies below it
+    # the nodes form a tree; each is followed by all nodes below it
     names: list[str] = []
     below = 0
     for node, children in nodes[1:]:
@@ -105,18 +106,18 @@ def _types(connection: duckdb.DuckDBPyConnection, name: str) -> list[tuple[str, 
 def _as_text(
     builder: VisitBuilder, types: Sequence[tuple[str, str]], name: str, allowed: set[str], in_words: str
 ) -> str:
-    """Return the expression that makes text of a column, or say what is wrong with it."""
+    """Return the expression that converts a column to text, or raise an error that says what is wrong with it."""
     place = builder.place([column for column, _ in types], name, "its columns are")
     kind = types[place][1]
-    # a DECIMAL states its width in brackets; a list of them ends in other ones
+    # a DECIMAL states its width in round brackets; a list type ends in square ones
     if (kind.partition("(")[0] if kind.endswith(")") else kind) not in allowed:
         raise FileFormatError(f"{builder.path}: its column {name!r} is of type {kind[:80]}; should be {in_words}")
     column = f"c{place}"
     if kind == "TIMESTAMP":
-        # to whole seconds first: the least of all timestamps cannot be made text
+        # to whole seconds first, because the smallest timestamp cannot be converted to text
         column = f"date_trunc('second', {column})"
     text = f"CAST({column} AS VARCHAR)"
     if kind in ZONED | NAIVE:
-        # fractions of a second go; the session's zone is UTC
+        # fractions of a second are dropped; the session's zone is UTC
         text = f"left({text}, 19)" + (" || 'Z'" if kind in ZONED else "")
     return f"coalesce({text}, '')"

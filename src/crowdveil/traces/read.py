@@ -18,8 +18,9 @@ from crowdveil.traces.gpx import read_gpx
 from crowdveil.traces.snap import read_snap
 from crowdveil.traces.table import read_table
 from crowdveil.traces.timeline import read_timeline
-from crowdveil.traces.trace_files import Progress, is_parquet, line_batches, reading
+from crowdveil.traces.trace_files import is_parquet, line_batches, reading
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 TraceFormat: TypeAlias = Literal["table", "foursquare", "geolife", "cabspotting", "snap", "calls", "gpx", "timeline"]
 """The formats that can be read; `docs/traces.md` describes each."""

@@ -1,9 +1,9 @@
-"""Check-ins of Gowalla and Brightkite as published by SNAP, tab-separated.
+"""Read check-ins of Gowalla and Brightkite as published by SNAP: tab-separated.
 
     user  2010-10-19T23:55:27Z  latitude  longitude  location id
 
-The files tell no local time. `zone` gives one clock to all; without it local time is UTC. Brightkite writes (0, 0)
-where it knows no place: dropped as "no fix (0, 0)".
+The files do not state local time. `zone` applies to all users; without it local time is UTC. Brightkite writes (0, 0)
+for an unknown position; such rows are dropped as "no fix (0, 0)".
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from crowdveil.traces.clock import open_zone, read_iso, utc_and_offset
-from crowdveil.traces.trace_files import Progress, line_batches
+from crowdveil.traces.trace_files import line_batches
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = "5 tab-separated fields: user, time such as 2010-10-19T23:55:27Z, latitude, longitude, location id"
 

@@ -1,6 +1,6 @@
-"""Any CSV or Parquet by the names of its columns.
+"""Read any CSV or Parquet file by the names of its columns.
 
-A CSV's delimiter (comma, tab or semicolon) is read off the heading. Parquet is told from CSV by its first bytes.
+The heading of a CSV tells its delimiter (comma, tab or semicolon). A Parquet file is recognised by its first bytes.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from pathlib import Path
 from crowdveil.errors import InputError
 from crowdveil.extras import require_extra
 from crowdveil.traces.clock import Clock, open_zone, read_times, utc_and_offset
-from crowdveil.traces.trace_files import Progress, csv_batches, is_parquet
+from crowdveil.traces.trace_files import csv_batches, is_parquet
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 
 def read_table(
@@ -38,7 +39,7 @@ def read_table(
     if clock not in ("utc", "local"):
         raise InputError("clock", clock, "should be 'utc' or 'local'")
     if clock == "local" and zone is None:
-        raise InputError("clock", clock, "needs a zone: whose local time is it?")
+        raise InputError("clock", clock, "needs a zone; give the time zone of these local times")
     if zone is not None and offset_minutes is not None:
         raise InputError("zone", zone, "should not be given together with offset_minutes; they may disagree")
     numbers = [latitude, longitude] + ([offset_minutes] if offset_minutes is not None else [])

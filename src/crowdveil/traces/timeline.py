@@ -1,5 +1,7 @@
-"""Google Timeline exports of one device: the older `Records.json` and monthly files of `Semantic Location History`, and
-the newer files that the phone itself writes.
+"""Read Google Timeline exports of one device.
+
+Four forms exist: the older `Records.json` and monthly files of `Semantic Location History`, and the newer files that
+Android and iPhone write themselves.
 
     Records.json   {"locations": [{"latitudeE7": 481000000, "longitudeE7": 115000000, "timestamp": "..."}]}
     by months      {"timelineObjects": [{"placeVisit": {...}}, {"activitySegment": {...}}]}, places as in Records.json
@@ -7,7 +9,7 @@ the newer files that the phone itself writes.
     iPhone         [segment, ...], places as "geo:48.1,11.5"
 
 A segment gives its stay (at its start), the two ends of its journey, and every point of its path. Segments repeat raw
-signals, so equal places at equal times count once. Local time is the offset in each time, or the clock of `zone`.
+signals, so equal positions at equal times count once. Local time is the offset in each time, or the clock of `zone`.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ import numpy as np
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.clock import open_zone, read_times, utc_and_offset
-from crowdveil.traces.trace_files import Progress, read_bytes
+from crowdveil.traces.trace_files import read_bytes
 from crowdveil.traces.visit_builder import DUPLICATE, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Progress
 
 EXPECTED = (
     'a Google Timeline export: Records.json with "locations", a month with "timelineObjects", or the phone\'s own with '
@@ -59,7 +62,7 @@ def read_timeline(
 
 
 def _degrees(values: tuple[str, ...]) -> FloatArray:
-    """Degrees, given plainly or as whole 1e-7 degrees marked E7."""
+    """Read degrees, given plainly or as whole 1e-7 degrees marked E7."""
     scale = np.array([1e7 if value.endswith("E7") else 1.0 for value in values], dtype=np.float64)
     degrees: FloatArray = to_floats([value.removesuffix("E7") for value in values]) / scale
     return degrees
@@ -72,7 +75,7 @@ def _fixes(data: Any) -> Iterator[Fix]:
         for month in _list(data.get("timelineObjects")):
             yield from _month(_dict(month))
         for signal in _list(data.get("rawSignals")):
-            # wifi scans and guesses of activity are signals without a position, not bad rows
+            # wifi scans and activity records are signals without a position, not errors
             if "position" in _dict(signal):
                 position = _dict(_dict(signal)["position"])
                 yield _fix(position.get("timestamp"), position.get("LatLng", position.get("latLng")))
@@ -87,7 +90,7 @@ def _record(record: dict[str, Any]) -> Fix:
 
 
 def _month(found: dict[str, Any]) -> Iterator[Fix]:
-    """A stay or a journey of a monthly file."""
+    """Yield the positions of a stay or a journey of a monthly file."""
 
     def at(time: str, of: dict[str, Any], place: str) -> Fix:
         duration, where = _dict(of.get("duration")), _dict(of.get(place))
@@ -106,7 +109,7 @@ def _month(found: dict[str, Any]) -> Iterator[Fix]:
 
 
 def _whole(time: Any, latitude: Any, longitude: Any) -> Fix:
-    """Of whole 1e-7 degrees."""
+    """Make a fix of whole 1e-7 degrees."""
     return str(time), 0.0, f"{latitude}E7", f"{longitude}E7"
 
 

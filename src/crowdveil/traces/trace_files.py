@@ -1,7 +1,7 @@
-"""Opening plain, gzip and xz files alike, and handing out their rows in batches.
+"""Open plain, gzip and xz files alike, and yield their rows in batches.
 
-Files are recognised by their first bytes, not by their names. Batches bound the memory: a row of strings weighs ten
-times what its numbers do.
+Files are recognised by their first bytes, not by their names. Batches limit the memory, since a row of strings takes
+ten times as much as its numbers.
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeAlias
 
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.visit_builder import BROKEN_QUOTING, VisitBuilder
-
-Progress: TypeAlias = Callable[[int, int], None]
-"""Called with what is done and the total: bytes of a file as it lies on disk, or files of a folder."""
+from crowdveil.vocabulary import Progress
 
 BATCH_BYTES = 1 << 20
 BATCH_ROWS = 1 << 13
-"""Small enough for the processor's cache: batches of 2^16 rows take longer."""
+"""Small enough for the processor's cache; batches of 2^16 rows are slower."""
 MAGIC_BYTES = 6
 MAGIC_PARQUET = b"PAR1"
 MAGIC_GZIP = b"\x1f\x8b"
@@ -34,11 +31,11 @@ MAGIC_XZ = b"\xfd7zXZ\x00"
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn whatever goes wrong below into one error that names the file."""
+    """Turn any failure to read into one error that names the file."""
     try:
         yield
     except FileNotFoundError:
-        raise FileFormatError(f"{path}: there is no such file") from None
+        raise FileFormatError(f"{path}: not found") from None
     except IsADirectoryError:
         raise FileFormatError(f"{path}: is a folder, should be a file") from None
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile):
@@ -51,7 +48,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]:
-    """The unpacked stream, and the raw one below it, whose position tells the progress."""
+    """Yield the unpacked stream and the raw one below it, whose position tells the progress."""
     with reading(path), path.open("rb") as raw:
         head = raw.read(MAGIC_BYTES)
         raw.seek(0)
@@ -66,7 +63,7 @@ def _opened(path: Path) -> Iterator[tuple[io.BufferedIOBase, io.BufferedIOBase]]
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file starts like Parquet, or is called so (then the reader of Parquet says what is wrong with it)."""
+    """Tell whether a file starts like Parquet, or is named so (the Parquet reader then says what is wrong)."""
     with reading(path), path.open("rb") as file:
         return file.read(len(MAGIC_PARQUET)) == MAGIC_PARQUET or path.suffix.lower() == ".parquet"
 
@@ -78,7 +75,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _text_batches(path: Path, encoding: str, progress: Progress | None) -> Iterator[str]:
-    """A megabyte of whole lines at a time. (A TextIOWrapper asks the unpacker for 8 kB at a time: far slower.)"""
+    """Yield about a megabyte of whole lines at a time; a TextIOWrapper reads 8 kB at a time, which is far slower."""
     with _opened(path) as (file, raw):
         size, rest = path.stat().st_size, b""
         while chunk := file.read(BATCH_BYTES):
@@ -94,14 +91,14 @@ def _text_batches(path: Path, encoding: str, progress: Progress | None) -> Itera
 
 
 def line_batches(path: Path, *, encoding: str, progress: Progress | None = None) -> Iterator[list[str]]:
-    """Lines without their ends, blank ones left out."""
+    """Yield lines without their line ends, leaving out blank ones."""
     for text in _text_batches(path, encoding, progress):
         yield [line for line in text.replace("\r", "").split("\n") if line and not line.isspace()]
 
 
 def csv_batches(path: Path, builder: VisitBuilder, *, progress: Progress | None = None) -> Iterator[list[list[str]]]:
-    """Rows of fields, quotes undone, blank lines left out; the delimiter (, tab or ;) is read off the first line."""
-    # a batch's lines reach the reader one by one, so that a quoted line break may lie across two batches
+    """Yield rows of fields without quotes and blank lines; the first line tells the delimiter (comma, tab or ;)."""
+    # lines reach the CSV reader one by one, so that a quoted field may span two batches
     lines = (line for text in _text_batches(path, "utf-8", progress) for line in io.StringIO(text, newline=""))
     first = next(lines, "").removeprefix("\ufeff")
     reader = csv.reader(chain([first], lines), delimiter=max(",\t;", key=first.count))
@@ -117,13 +114,13 @@ def csv_batches(path: Path, builder: VisitBuilder, *, progress: Progress | None 
 
 
 def files_of(folder: Path, pattern: str, expected: str) -> list[Path]:
-    """Files below a folder that match, in order; none at all is an error that says what was looked for."""
+    """Return the files below a folder that match, in order; raise an error that says what was expected if none does."""
     with reading(folder):
         if not folder.exists():
-            raise FileFormatError(f"{folder}: there is no such folder; expected {expected}")
+            raise FileFormatError(f"{folder}: not found; expected {expected}")
         if not folder.is_dir():
-            raise FileFormatError(f"{folder}: is a file; expected {expected}")
+            raise FileFormatError(f"{folder}: is a file, should be a folder; expected {expected}")
         found = sorted(path for path in folder.rglob(pattern) if path.is_file())
     if not found:
-        raise FileFormatError(f"{folder}: holds no {pattern}; expected {expected}")
+        raise FileFormatError(f"{folder}: contains no {pattern}; expected {expected}")
     return found

@@ -1,4 +1,4 @@
-"""Gathering rows into visits: every row is either kept or counted under one reason."""
+"""Collect rows into visits: every row is either kept, or dropped and counted under one reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from crowdveil.errors import FileFormatError
 from crowdveil.traces.visits import Visits
 
 LATEST_S = 4_102_444_800
-"""The year 2100: times beyond it, or before 1970, come from broken clocks and wrong units."""
+"""The year 2100: times after it, or before 1970, come from wrong clocks and wrong units."""
 MAX_OFFSET_S = 18 * 3600
 MAX_NUMBER = 1e15
 
@@ -32,7 +32,7 @@ UNKNOWN_TOWER = "unknown tower"
 
 
 def to_floats(values: Sequence[str]) -> FloatArray:
-    """Read numbers; NaN where there is none, or one so large that sums of it would be infinite or undefined."""
+    """Read numbers; NaN for text that is no number, or for one so large that sums of it would overflow."""
     try:
         numbers = np.array(list(map(float, values)), dtype=np.float64)
     except ValueError:
@@ -48,7 +48,7 @@ def _to_float(value: str) -> float:
 
 
 class VisitBuilder:
-    """Rows of one source on their way to visits. `expected` says, for errors, what would be right."""
+    """Collects the rows of one source; `expected` is what error messages say would be right."""
 
     def __init__(self, path: Path, expected: str) -> None:
         self.path = path
@@ -59,11 +59,11 @@ class VisitBuilder:
         self._fit_when_swapped = 0
 
     def drop(self, reason: str, rows: int = 1) -> None:
-        """Count rows that never came as far as columns."""
+        """Count rows that are dropped for a reason."""
         self.dropped[reason] += rows
 
     def place(self, columns: Sequence[str], name: str, introduction: str) -> int:
-        """Find the one column of this name; none or several are an error that introduces and lists those there are."""
+        """Find the one column of this name; raise an error that lists the columns if there is none, or several."""
         found = [place for place, column in enumerate(columns) if column == name]
         if len(found) != 1:
             what = "no column" if not found else f"{len(found)} columns"
@@ -85,7 +85,7 @@ class VisitBuilder:
         latitude: FloatArray,
         longitude: FloatArray,
     ) -> None:
-        """Keep the rows that are sound; NaN stands for what could not be read. A row counts under its first fault."""
+        """Keep the valid rows; NaN stands for what could not be read. A dropped row counts under its first fault."""
         blank = {name for name in set(names) if not name.strip()}
         no_user = np.array([name in blank for name in names] if blank else [False] * len(names), dtype=bool)
         at_zero = (latitude == 0) & (longitude == 0)
@@ -121,7 +121,7 @@ class VisitBuilder:
         return np.array([number[name] for name in names], dtype=np.int64)
 
     def visits(self) -> Visits:
-        """Return what was kept, with the counts of what was not; keeping nothing is an error."""
+        """Return the kept rows, with the counts of the dropped ones; raise an error if none was kept."""
         if not any(len(part[0]) for part in self._parts):
             raise FileFormatError(self._nothing_kept())
         user, utc_s, offset_s, latitude, longitude = (
@@ -132,7 +132,7 @@ class VisitBuilder:
     def _nothing_kept(self) -> str:
         rows = self.dropped.total()
         if rows == 0:
-            return f"{self.path}: holds no rows; expected {self.expected}"
+            return f"{self.path}: contains no rows; expected {self.expected}"
         reasons = ", ".join(f"{reason}: {count:,}" for reason, count in self.dropped.most_common() if count)
         message = f"{self.path}: none of {rows:,} rows can be used ({reasons}); expected {self.expected}"
         if 2 * self._fit_when_swapped > rows:

@@ -61,7 +61,7 @@ Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex")]
 CampaignId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Offer = Annotated[
+OfferText = Annotated[
     str,
     Field(min_length=1, max_length=MAX_OFFER_BYTES, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]+$"),
     AfterValidator(_short_enough),

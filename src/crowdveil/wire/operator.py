@@ -24,7 +24,7 @@ from crowdveil.wire.message import (
     Many,
     Message,
     Name,
-    Offer,
+    OfferText,
     Positive,
     Protocol,
     Secret,
@@ -46,7 +46,7 @@ class CampaignPlan(Message):
 
     protocol: Protocol
     name: Name
-    offer: Offer
+    offer: OfferText
     area: AreaObject
     targets: Targets
     epsilon_per_km: Epsilon

@@ -32,7 +32,7 @@ from crowdveil.wire.message import (
     Epsilon,
     Message,
     Name,
-    Offer,
+    OfferText,
     Positive,
     Protocol,
     Secret,
@@ -54,7 +54,7 @@ class Announcement(Message):
     protocol: Protocol
     campaign: CampaignId
     name: Name
-    offer: Offer
+    offer: OfferText
     area: AreaObject
     targets: Targets
     epsilon_per_km: Epsilon
@@ -152,7 +152,7 @@ class ParticipantStatus(Message):
     campaign: CampaignId
     participant: Whole
     state: ParticipantState
-    offer: Offer | None
+    offer: OfferText | None
     """For those who are selected; None for the others."""
     padding: Annotated[str, Field(max_length=STATUS_BYTES, pattern="^ *$")]
 

@@ -49,7 +49,7 @@ SIMULATED = 100_000
 
 
 def records(source: CitySource, effort: Effort) -> list[Record]:
-    """For every ε: our policy (equal and informative columns), Laplace, no report at all, and the bound."""
+    """Make records for every ε: our policy (equal and informative columns), Laplace, no report, and the bound."""
     dataset = open_city(source)
     target = (int(dataset.densest[0]),)
     made: list[Record] = []
@@ -90,14 +90,14 @@ def records(source: CitySource, effort: Effort) -> list[Record]:
 
 
 def guess_bounds(area: Area, prior: FloatArray, epsilon_per_km: float) -> FloatArray:
-    """B_l = π_l / Σ_k π_k e^{-ε d(k,l)} for every cell."""
+    """Compute B_l = π_l / Σ_k π_k e^{-ε d(k,l)} for every cell."""
     everywhere = np.arange(len(area))
     near = np.exp(-epsilon_per_km * area.distances_km(everywhere, everywhere))
     return np.asarray(prior / (near @ prior))
 
 
 def best_guesses(policy: Policy, prior: FloatArray) -> tuple[IntArray, FloatArray]:
-    """For each symbol the cell with the largest posterior, and that posterior."""
+    """Return, for each symbol, the cell with the largest posterior, and that posterior."""
     joint = prior[:, None] * policy.table()
     guess = joint.argmax(axis=0)
     return guess, np.asarray(joint.max(axis=0) / joint.sum(axis=0))
@@ -114,7 +114,7 @@ def _policies(crowd: Crowd, pi: FloatArray) -> dict[str, Policy]:
 
 
 def _attack(policy: Policy, pi: FloatArray, bound: FloatArray, seed: int) -> float:
-    """Share of simulated reports whose place the best guess finds; every guess is held against its bound."""
+    """Compute the share of simulated reports whose place the best guess finds; check every guess against its bound."""
     guess, chance = best_guesses(policy, pi)
     excess = chance - bound[guess]
     if (excess > 1e-9).any():

@@ -25,7 +25,7 @@ DELTAS = (0.5, 0.6, 0.7, 0.8)
 
 
 def cases(source: CitySource, effort: Effort) -> list[Case]:
-    """The dense target at every δ."""
+    """List the dense target at every δ."""
     target = (int(open_city(source).densest[0]),)
     return [
         Case(SPEC.name, "dense target", 0, target, method, profile, rule, log(4), delta, (0, effort.seeds))
@@ -35,7 +35,7 @@ def cases(source: CitySource, effort: Effort) -> list[Case]:
 
 
 def records(source: CitySource, found: FinishedCases) -> list[Record]:
-    """One record per δ and method."""
+    """Make one record per δ and method."""
     return coverage_records(source, found, independent="seeds", label=lambda case: f"{case.profile} profile")
 
 

@@ -37,7 +37,7 @@ METHODS: tuple[tuple[Method, tuple[str, Rule]], ...] = (
 
 
 def cases(source: CitySource, effort: Effort) -> list[Case]:
-    """Every target, position and method."""
+    """List every target, position and method."""
     seeds = (0, effort.densest_seeds)
     found = []
     for offset in range(min(effort.offsets, offsets(source.name))):
@@ -50,7 +50,7 @@ def cases(source: CitySource, effort: Effort) -> list[Case]:
 
 
 def records(source: CitySource, found: FinishedCases) -> list[Record]:
-    """One record per target, position and method, and the mean over all of them per method."""
+    """Make one record per target, position and method, and the mean over all of them per method."""
     single = coverage_records(
         source, found, independent="seeds", by_offset=True, extra=lambda case: {"rank": int(case.label)}
     )

@@ -31,7 +31,7 @@ MANY = 8
 
 
 def cases(source: CitySource, effort: Effort) -> list[Case]:
-    """One dense target, and eight random ones, for every k."""
+    """List one dense target, and eight random ones, for every k."""
     dataset = open_city(source)
     found = []
     for seed in range(effort.divergence_seeds):
@@ -46,7 +46,7 @@ def cases(source: CitySource, effort: Effort) -> list[Case]:
 
 
 def records(source: CitySource, found: FinishedCases) -> list[Record]:
-    """One record per number of targets, k and method, and the start as k = 0."""
+    """Make one record per number of targets, k and method, and the start as k = 0."""
     groups: dict[tuple[str, str, int], list[float]] = {}
     for case, result in found:
         groups.setdefault((case.label, case.method, case.rounds), []).extend(result.divergence)
@@ -80,7 +80,7 @@ def records(source: CitySource, found: FinishedCases) -> list[Record]:
 
 
 def _start(source: CitySource, seeds: list[int]) -> list[float]:
-    """The uniform distribution against each seed's true one."""
+    """Compare the uniform distribution with each seed's true one."""
     dataset = open_city(source)
     values = []
     for seed in seeds:

@@ -24,7 +24,7 @@ BASES = (2, 4, 6, 8)
 
 
 def cases(source: CitySource, effort: Effort) -> list[Case]:
-    """The dense target at every ε."""
+    """List the dense target at every ε."""
     target = (int(open_city(source).densest[0]),)
     return [
         Case(SPEC.name, "dense target", 0, target, method, profile, rule, log(base), 0.7, (0, effort.seeds))
@@ -34,7 +34,7 @@ def cases(source: CitySource, effort: Effort) -> list[Case]:
 
 
 def records(source: CitySource, found: FinishedCases) -> list[Record]:
-    """One record per ε and method."""
+    """Make one record per ε and method."""
     return coverage_records(source, found, independent="seeds", label=lambda case: f"{case.profile} profile")
 
 

@@ -84,7 +84,7 @@ Figure: TypeAlias = Simulated | Measured
 
 
 def both(methods_of_paper: Iterable[Method] = PAPER_METHODS) -> list[tuple[Method, str, Rule]]:
-    """The paper's methods under the paper's profile and rule, then ours under ours."""
+    """List the paper's methods under the paper's profile and rule, then ours under ours."""
     paper = [(method, *PAPER) for method in methods_of_paper]
     return [*paper, *((method, *OURS) for method in OUR_METHODS)]
 
@@ -99,7 +99,7 @@ def coverage_records(
     paper: Callable[[Case], tuple[float, str] | None] = lambda _: None,
     extra: Callable[[Case], dict[str, Any]] = lambda _: {},
 ) -> list[Record]:
-    """Mean coverage of each method and setting.
+    """Compute the mean coverage of each method and setting.
 
     Independent are the seeds of one case, or the draws of targets and positions of the grid, averaged over seeds.
     """

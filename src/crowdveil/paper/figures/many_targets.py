@@ -27,7 +27,7 @@ SPEC = FigureSpec(
 
 
 def cases(source: CitySource, effort: Effort) -> list[Case]:
-    """Random draws of targets, dealt over the positions of the grid."""
+    """List random draws of targets, spread over the positions of the grid."""
     new_york = source.name == "new-york"
     delta = 0.7 if new_york else 0.8
     found = []
@@ -48,7 +48,7 @@ def cases(source: CitySource, effort: Effort) -> list[Case]:
 
 
 def records(source: CitySource, found: FinishedCases) -> list[Record]:
-    """One record per number of targets and method, over the draws."""
+    """Make one record per number of targets and method, over the draws."""
     return coverage_records(source, found, independent="draws", label=lambda case: f"{case.profile} profile")
 
 

@@ -27,7 +27,7 @@ POINTS = 400
 
 
 def records(source: CitySource, effort: Effort) -> list[Record]:
-    """One record per profile."""
+    """Make one record per profile."""
     cities = [open_city(source, offset) for offset in range(min(effort.offsets, offsets(source.name)))]
     made = []
     for name in PROFILE_METHODS:

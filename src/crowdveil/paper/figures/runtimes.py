@@ -34,7 +34,7 @@ PRINTED = "text of section 'Runtime Efficiency': about 450 s; six rounds about 4
 
 
 def records(source: CitySource, effort: Effort) -> list[Record]:
-    """Time a policy alone, with its certificate, and a whole campaign of both ways."""
+    """Time a policy alone, a policy with its certificate, and a whole campaign of both algorithms."""
     dataset = open_city(source)
     generator = np.random.default_rng(8)
     targets = tuple(sorted(generator.choice(len(dataset.area), 8, replace=False).tolist()))

@@ -27,7 +27,7 @@ SEEDS = 40
 
 
 def cases(source: CitySource, effort: Effort) -> list[Case]:
-    """One, two and three places, under both profiles and rules."""
+    """List one, two and three places, under both profiles and rules."""
     target = (int(open_city(source).densest[0]),)
     return [
         Case(
@@ -50,7 +50,7 @@ def cases(source: CitySource, effort: Effort) -> list[Case]:
 
 
 def records(source: CitySource, found: FinishedCases) -> list[Record]:
-    """One record per number of places."""
+    """Make one record per number of places."""
     return coverage_records(
         source,
         found,

@@ -34,7 +34,7 @@ SPEC = FigureSpec(
 
 
 def cases(source: CitySource, effort: Effort) -> list[Case]:
-    """Both targets under every method; at the plain position of the grid, and the dense one at the others too."""
+    """List both targets under every method, at the plain position of the grid, and the dense one at the others too."""
     found = []
     for offset in range(min(effort.offsets, offsets(source.name))):
         densest = open_city(source, offset).densest
@@ -47,7 +47,7 @@ def cases(source: CitySource, effort: Effort) -> list[Case]:
 
 
 def records(source: CitySource, found: FinishedCases) -> list[Record]:
-    """One record per target, method and position of the grid; the paper's values beside the plain position."""
+    """Make one record per target, method and grid position, with the paper's values beside the plain position."""
     return coverage_records(
         source,
         found,

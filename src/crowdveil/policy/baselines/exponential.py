@@ -1,4 +1,4 @@
-"""The exponential mechanism over cells: far cells are named with exponentially small chance."""
+"""Make the policy of the exponential mechanism over cells: distant cells have exponentially small probabilities."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
 from crowdveil.policy.baselines.tables import check_table_size, table_policy, uniform_share
-from crowdveil.policy.policy import Policy, check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_prior, check_targets
+from crowdveil.policy.policy import Policy
 from crowdveil.policy.rounding import round_private
 
 ERROR = 1e-14
-"""Bound of the float error of an entry: an exponential over a sum of at most 3,000 positive terms."""
+"""Bound of the floating-point error of an entry: an exponential over a sum of at most 3,000 positive terms."""
 
 
 def exponential(area: Area, prior: ArrayLike | None, targets: ArrayLike, epsilon_per_km: float) -> Policy:
-    """P(c|l) = e^{-ε d(l,c)/2} / Σ_k e^{-ε d(l,k)/2}.
+    """Make the policy of the exponential mechanism, P(c|l) = e^{-ε d(l,c)/2} / Σ_k e^{-ε d(l,k)/2}.
 
     Private at ε: moving from l to l' changes the numerator by at most a factor e^{ε d(l,l')/2} (triangle
     inequality), and the sum below it by at most as much again.

@@ -1,4 +1,4 @@
-"""What the baselines share: from a table of real numbers, cell by cell, to a policy of whole numbers.
+"""Turn a table of real numbers, cell by cell, into a policy of whole numbers.
 
 **Rounding keeps privacy.** Let P be private, P(c|i) ≤ e^D P(c|j) with D = ε·d(i,j), and mix in a share m of
 the uniform: P' = (1-m) P + m/n. Then
@@ -10,8 +10,8 @@ If every entry is published with an error of at most δ, P'(c|i) + δ ≤ e^D (P
 
     δ ≤ (m/n) · tanh(D/2)          for all pairs, hence for the least D, that of the two nearest cells.
 
-Errors in computing P and errors in rounding it count alike, so a table that was integrated numerically is
-published with a proof, not with a hope. `uniform_share` takes twice the m that this asks for.
+Errors in computing P and errors in rounding count alike, so that this also covers tables that were integrated
+numerically. `uniform_share` takes twice the m that this needs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import IntArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import DEFAULT_BITS, Policy, check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import DEFAULT_BITS, check_epsilon, check_prior, check_targets
+from crowdveil.policy.policy import Policy
 from crowdveil.policy.provenance import provenance
 
 MAX_TABLE_CELLS = 3000
@@ -38,12 +39,14 @@ def check_table_size(area: Area) -> int:
     """Refuse areas too large for a table of all cells by all cells; return the number of cells."""
     n = len(area)
     if n > MAX_TABLE_CELLS:
-        raise InputError("cells", n, f"this policy is a table of cells by cells: at most {MAX_TABLE_CELLS:,}")
+        raise InputError(
+            "cells", n, f"should be at most {MAX_TABLE_CELLS:,}, because this policy is a table of cells by cells"
+        )
     return n
 
 
 def uniform_share(area: Area, epsilon_per_km: float, error: float) -> float:
-    """Share of the uniform that outweighs entries `error` off: m = 2 n δ / tanh(D_min/2), at least 1e-9."""
+    """Compute the uniform share that makes errors of size `error` safe: 2 n δ / tanh(D_min/2), at least 1e-9."""
     n = check_table_size(area)
     least_loss = check_epsilon(epsilon_per_km) * area.nearest_neighbour_km
     room = tanh(least_loss / 2)
@@ -64,7 +67,7 @@ def table_policy(
     weights: IntArray,
     **made: str | float,
 ) -> Policy:
-    """A policy whose symbols are the cells and which selects who names a target."""
+    """Make a policy whose symbols are the cells and which selects everyone who names a target."""
     n = check_table_size(area)
     pi, cells = check_prior(prior, n), check_targets(targets, n)
     hit = weights[:, list(cells)].sum(axis=1) / float(1 << DEFAULT_BITS)

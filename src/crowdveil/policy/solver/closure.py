@@ -1,27 +1,28 @@
-"""Closure: the least policy that is at least as large as given chances at the targets.
+"""Compute the closure: the least private policy that is at least as large as given probabilities at the targets.
 
 Let D_ij = ε·d(i, j). Privacy of the symbol `hit` and of its complement are, for all i, j,
 
     flat    p_j ≥ p_i e^{-D_ij}            steep    p_j ≥ 1 - (1 - p_i) e^{D_ij}
 
-so the least p above target chances x is the largest value that any chain of flat and steep hops carries to a cell.
+so the least p above target probabilities x is, at each cell, the largest value that any chain of flat and steep hops
+from a target gives to that cell.
 
 **Two hops suffice.**   p_l = max over targets t and cells k of  (1 - (1 - x_t) e^{D_tk}) · e^{-D_kl}
 
-i.e. one steep hop from t to k, then one flat hop from k to l (either may stay where it is). Proof:
-1. From a chance p, with u = e^D, flat minus steep is p/u - 1 + (1-p)u = ((1-p)u - p)(u - 1)/u. So flat is the better
+i.e. one steep hop from t to k, then one flat hop from k to l (either may stay where it is). Proof: 1. From a
+probability p, with u = e^D, flat minus steep is p/u - 1 + (1-p)u = ((1-p)u - p)(u - 1)/u. So flat is the better
    hop exactly when u ≥ p/(1-p), and then it lands at p/u ≤ 1-p ≤ 1/2 or, for p ≤ 1/2, anywhere: *a hop that lands above
    1/2 is best steep; a hop from at or below 1/2 is best flat.*
 2. Two flat hops in a row are no better than the direct flat hop, two steep ones no better than the direct steep hop,
    both by the triangle inequality.
-3. A flat hop (landing at q = p e^{-a}) followed by a steep one of b: if q ≤ 1/2 the second is no better than flat,
-and 2
-   applies; if q > 1/2 the first is no better than steep, and 2 applies. So flat-then-steep never helps.
+3. A flat hop (landing at q = p e^{-a}) followed by a steep one of b: if q ≤ 1/2, the second is no better than flat, and
+2
+   applies; if q > 1/2, the first is no better than steep, and 2 applies. So flat followed by steep never helps.
 Hence every chain is dominated by one steep hop followed by one flat hop. The reverse is clear: each is a real chain.
 
-The steep hop to k beats the flat one only where D_tk < logit(x_t): these cells and the targets are the *core*, and only
-they can be k. On dense cells the best k lies where the straight way from t to l crosses p = 1/2; that guess gives a
-lower bound so good that whole blocks of (l, k) are ruled out at once, and large areas stay near-linear.
+The steep hop to k is better than the flat one only where D_tk < logit(x_t): these cells and the targets are the *core*,
+and only they can be k. On dense cells the best k lies where the straight line from t to l crosses p = 1/2; that guess
+gives a lower bound so good that whole blocks of (l, k) are excluded at once, and large areas take nearly linear time.
 """
 
 from __future__ import annotations
@@ -37,25 +38,25 @@ from crowdveil.area import Area
 from crowdveil.area.blocks import LEAF_CELLS
 from crowdveil.arrays import BoolArray, FloatArray, IntArray, as_cells, as_floats
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_epsilon
+from crowdveil.policy.checks import check_epsilon
 from crowdveil.policy.solver.laplace_scale import log_chances
 
 DENSE_CELLS = 1500
-"""Up to here all distances are kept (18 MB); above, only those from targets."""
-GUESSES = 4
-"""Cells tried where the way to a cell crosses 1/2: each saves opening many others."""
+"""Up to this many cells all distances are kept (18 MB); above, only those from targets."""
+CROSSING_CANDIDATES = 4
+"""Cells tried where the path to a cell crosses 1/2: each makes many other comparisons unnecessary."""
 CHUNK_PAIRS = 4_000_000
-"""Pairs of cells looked at together: bounds the memory of a step at some 100 MB."""
+"""Pairs of cells considered together: limits the memory of a step to some 100 MB."""
 MIN_SCORE = -600.0
-"""Chances are kept above 1e-261; what is published is far coarser."""
+"""Probabilities are kept above 1e-261; published weights are far coarser."""
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """A closure, and for each cell the chain that carries its value: the linear piece it lies on.
+class LinearPieces:
+    """A closure, and for each cell the chain that gives its value: the linear piece that is active there.
 
     p_l = (1 - (1 - x_t) e^{D_tk}) e^{-D_kl}  with t = `target[l]` (a position in the list of targets), k = `via[l]`.
-    Every piece is a valid lower bound of p_l for *all* x, since the chain exists whatever x is.
+    Every piece is a valid lower bound of p_l for *all* x, because the chain does not depend on x.
     """
 
     log_hit: FloatArray
@@ -68,7 +69,7 @@ class Pieces:
 
 
 class ClosureMap:
-    """The closure as a function of the targets' scores (chances on the Laplace scale)."""
+    """The closure as a function of the targets' scores (probabilities on the Laplace scale)."""
 
     def __init__(self, area: Area, targets: ArrayLike, epsilon_per_km: float) -> None:
         self.area = area
@@ -77,8 +78,8 @@ class ClosureMap:
         self.from_targets = epsilon_per_km * area.distances_km(self.targets)
         self._cells = np.arange(len(area))
 
-    def __call__(self, scores: FloatArray) -> Pieces:
-        """Evaluate at F(scores)."""
+    def __call__(self, scores: FloatArray) -> LinearPieces:
+        """Compute the closure at the probabilities F(scores)."""
         log_x, log_rest = log_chances(np.maximum(scores, MIN_SCORE))
         log_left = log_rest[:, None] + self.from_targets
         best_target = log_left.argmin(axis=0)
@@ -95,9 +96,9 @@ class ClosureMap:
         log_hit = log_steep_hit[via] - flat
         cells = core[via]
         target = best_target[cells]
-        return Pieces(log_hit, target, cells, self.from_targets[target, cells], flat)
+        return LinearPieces(log_hit, target, cells, self.from_targets[target, cells], flat)
 
-    # --- max over k of log y_k - D_kl: three ways for three sizes ---------------------------------------
+    # --- max over k of log y_k - D_kl: three methods for three sizes -----------------------------------
 
     def _best_via_dense(self, core: IntArray, log_steep_hit: FloatArray) -> tuple[IntArray, FloatArray]:
         away = self._all_distances[core]
@@ -120,14 +121,14 @@ class ClosureMap:
     def _crossing_guess(
         self, core: IntArray, log_steep_hit: FloatArray, scores: FloatArray
     ) -> tuple[IntArray, FloatArray]:
-        """A good k for every cell: the core cell nearest to where the way from the best target crosses 1/2."""
+        """Find a good k for every cell: the core cell nearest to where the path from the best target crosses 1/2."""
         margin = scores[:, None] - self.from_targets
         target = margin.argmax(axis=0)
         distance = self.from_targets[target, self._cells]
         share = np.clip(scores[target], 0.0, distance) / np.maximum(distance, 1e-300)
         start = self.area.xy_m[self.targets[target]]
         crossing = start + share[:, None] * (self.area.xy_m - start)
-        nearest = np.asarray(self.area.tree.query(crossing, k=GUESSES)[1])
+        nearest = np.asarray(self.area.tree.query(crossing, k=CROSSING_CANDIDATES)[1])
         position = np.full(len(self.area), -1)
         position[core] = np.arange(len(core))
         via = position[self.targets[target]]
@@ -141,7 +142,7 @@ class ClosureMap:
     def _open_blocks(
         self, core: IntArray, log_steep_hit: FloatArray, least: FloatArray
     ) -> Iterator[tuple[IntArray, IntArray]]:
-        """Pairs (leaf, k) that may still improve on `least` somewhere in the leaf, by two tests that both must fail:
+        """Yield pairs (leaf, k) that may improve on `least` somewhere in the leaf, because both tests fail:
 
         boxes    log y_k - ε·(distance of k to the leaf)  ≤  min least
         slopes   log y_k + ε u·x_k  ≤  min (least_l + ε u·x_l)      since u·(x_l - x_k) ≤ d(k, l) for |u| = 1
@@ -192,7 +193,7 @@ class ClosureMap:
         via: IntArray,
         least: FloatArray,
     ) -> None:
-        """Look at all cells of each opened leaf; write better k into `via` and `least`."""
+        """Try k for all cells of each undecided leaf; write improvements into `via` and `least`."""
         members = self._members
         step = max(1, CHUNK_PAIRS // members.shape[1])
         for first in range(0, len(leaves), step):
@@ -212,7 +213,7 @@ class ClosureMap:
     # --- distances and blocks, made when first needed ---------------------------------------------------
 
     def _away(self, cells: IntArray, others: IntArray) -> FloatArray:
-        """ε·d pair by pair."""
+        """Compute ε·d pair by pair."""
         x, y = (self.area.xy_m[cells, i] - self.area.xy_m[others, i] for i in (0, 1))
         away: FloatArray = self.epsilon_per_km * (np.sqrt((x * x + y * y).astype(np.float64)) / 1000.0)
         return away
@@ -234,7 +235,7 @@ class ClosureMap:
 
 
 def _gap_m(low: FloatArray, high: FloatArray, other_low: FloatArray, other_high: FloatArray) -> FloatArray:
-    """Least distance between boxes given by their corners along the last axis."""
+    """Compute the least distance between boxes given by their corners along the last axis."""
     x, y = (
         np.maximum(np.maximum(low[..., i] - other_high[..., i], other_low[..., i] - high[..., i]), 0.0) for i in (0, 1)
     )
@@ -242,12 +243,12 @@ def _gap_m(low: FloatArray, high: FloatArray, other_low: FloatArray, other_high:
 
 
 def least_policy(area: Area, cells: ArrayLike, chances: ArrayLike, epsilon_per_km: float) -> FloatArray:
-    """Least private chances p with p ≥ `chances` at `cells`."""
+    """Compute the least private probabilities p with p ≥ `chances` at `cells`."""
     epsilon = check_epsilon(epsilon_per_km)
     given = as_floats("chances", chances)
     seeds = as_cells("cells", cells, len(area))
     if given.shape != seeds.shape or given.ndim != 1 or len(given) == 0:
-        raise InputError("chances", given.shape, "should have one chance for each of one or more cells")
+        raise InputError("chances", given.shape, "should have one probability for each of one or more cells")
     bad = ~((given > 0) & (given < 1))
     if bad.any():
         raise InputError("chances", float(given[bad][0]), "should lie strictly between 0 and 1")

@@ -1,10 +1,13 @@
-"""Upper bounds by duality: the largest Σ c_t x_t, 0 ≤ x ≤ 1, under one linear inequality. A fractional knapsack.
+"""Compute upper bounds by duality: the largest Σ c_t x_t, 0 ≤ x ≤ 1, under one linear inequality.
+
+This is a fractional knapsack problem, solved by sorting.
 
 The inequality is a mixture of pieces, each a lower bound of some π_l p_l, so every feasible x satisfies it:
 
     Σ_t A_t - B_t (1 - x_t) ≤ β,        or the same with  A_t - B_t + B_t x_t.
 
-Two forms, because floating point cares from which end one counts: small chances from 0, large ones from 1.
+There are two forms, because floating point is accurate near 0 only: small probabilities are counted from 0, large ones
+from 1.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from crowdveil.arrays import FloatArray
 
 
 def bound_from_zero(gain: FloatArray, beta: float, at_zero: float, rising: FloatArray) -> float:
-    """max Σ c_t x_t  s.t.  at_zero + Σ_t rising_t x_t ≤ β: the targets with most gain per unit of quota go first."""
+    """Compute max Σ c_t x_t  s.t.  at_zero + Σ_t rising_t x_t ≤ β; targets with most gain per quota come first."""
     left = beta - at_zero
     value = 0.0
     with np.errstate(divide="ignore"):
@@ -30,7 +33,7 @@ def bound_from_zero(gain: FloatArray, beta: float, at_zero: float, rising: Float
 
 
 def bound_from_one(gain: FloatArray, beta: float, constant: float, falling: FloatArray, log_rest: FloatArray) -> float:
-    """max Σ c_t x_t  s.t.  constant - Σ_t falling_t · (1 - x_t)/rest_t ≤ β.
+    """Compute max Σ c_t x_t  s.t.  constant - Σ_t falling_t · (1 - x_t)/rest_t ≤ β.
 
     With v = 1 - x: pay c_t v_t to remove `constant - β`; the cheapest targets per unit removed pay first. `falling` is
     B_t·rest_t for reference values rest = e^{log_rest}, which keep numbers in range where B_t alone overflows.

@@ -1,8 +1,8 @@
-"""From a prior and targets to the policy that covers them best."""
+"""Make the policy that covers targets best, from a prior."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,27 +10,28 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import (
+from crowdveil.policy.checks import (
     DEFAULT_BITS,
     MAX_BITS,
-    Policy,
     check_epsilon,
     check_null_epsilon,
     check_null_share,
     check_prior,
     check_targets,
 )
+from crowdveil.policy.policy import Policy
 from crowdveil.policy.provenance import provenance
 from crowdveil.policy.rounding import mix_share, to_weights
 from crowdveil.policy.solver.completion import check_informative, informative_completion
 from crowdveil.policy.solver.linear_program import solver_version
 from crowdveil.policy.solver.null_closure import NullInput
 from crowdveil.policy.solver.optimum import solve
+from crowdveil.vocabulary import Progress
 
-Progress = Callable[[int, int], None]
-COMPLETIONS = ("equal", "informative")
+CompletionKind = Literal["equal", "informative"]
+"""What those who are not selected send: one symbol, or one of several that hint at where they are."""
 MIN_BITS = 24
-"""Fewer leave no room for rounding."""
+"""With fewer bits rounding would break privacy."""
 
 
 def optimal_policy(
@@ -46,20 +47,21 @@ def optimal_policy(
     null_share: float = 0.0,
     progress: Progress | None = None,
 ) -> Policy:
-    """Policy of largest Σ_T π_t p_t / β among all that are ε-private with Σ π_l p_l = β (the paper's Algorithm 1).
+    """Make the policy of largest Σ_T π_t p_t / β among all ε-private ones with Σ π_l p_l = β (Algorithm 1).
 
-    `prior` None means uniform. `completion` "equal" leaves who is not selected at one symbol (the paper's equal
-    columns say no more than that); "informative" spends what privacy is left on telling the server roughly where
-    they are. The proven gap to the optimum is in `policy.provenance`. Certify the policy before anyone uses it.
+    `prior` None means uniform. With the `completion` "equal" everyone who is not selected sends the same symbol (the
+    paper's equal columns say no more than that); with "informative" the privacy that is left is used to tell the server
+    roughly where they are. The proven gap to the optimum is in `policy.provenance`. Certify the policy before use.
 
-    `null_epsilon` ε₀ makes "no frequent place" one more input, at most e^{ε₀} apart from every cell, and the policy the
-    best among those (hub.py). `null_share` ν is how many people are expected to have no place: they send symbols, and
-    are selected, like anyone, so that the quota is (1-ν) Σ π_l p_l + ν p_0 = β and the value (1-ν) Σ_T π_t p_t / β.
+    `null_epsilon` ε₀ makes "no frequent place" one more input, at most a factor e^{ε₀} from every cell, and the policy
+    is optimal among those (null_closure.py). `null_share` ν is the expected share of people without a place: they send
+    symbols and are selected like anyone, so that the quota is (1-ν) Σ π_l p_l + ν p_0 = β and the value (1-ν) Σ_T π_t
+    p_t / β.
     """
     epsilon, cells, pi = _checked(area, prior, targets, epsilon_per_km, beta, completion, bits, null_epsilon)
     null = None if null_epsilon is None else NullInput(float(null_epsilon), check_null_share(null_share))
     if null is None and null_share:
-        raise InputError("null_share", null_share, "only counts where NULL is protected; give null_epsilon too")
+        raise InputError("null_share", null_share, "applies only where NULL is protected; give null_epsilon too")
     optimum = solve(area, pi, cells, epsilon, beta, progress, null)
     inputs = pi if null is None else null.inputs(pi)
     share = mix_share(
@@ -108,7 +110,7 @@ def optimal_policy(
 
 
 def relative_gap(upper_bound: float, value: float) -> float:
-    """(upper bound - value) / upper bound: no private policy with the same β is better by more than this share."""
+    """Compute (upper bound - value) / upper bound: no private policy with the same β is better by more."""
     return max(0.0, upper_bound - value) / upper_bound if upper_bound else 0.0
 
 
@@ -124,19 +126,19 @@ def _checked(
 ) -> tuple[float, tuple[int, ...], FloatArray]:
     n = len(area)
     if n < 2:
-        raise InputError("area", f"{n} cell", "a policy needs at least two cells to tell apart")
+        raise InputError("area", f"{n} cell", "should have at least two cells")
     epsilon = check_epsilon(epsilon_per_km)
     cells = check_targets(targets, n)
     pi = check_prior(prior, n)
     if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1):
         raise InputError("beta", beta, "should lie strictly between 0 and 1; minimum_beta computes it")
-    if completion not in COMPLETIONS:
-        raise InputError("completion", completion, f"should be one of {', '.join(COMPLETIONS)}")
+    if completion not in get_args(CompletionKind):
+        raise InputError("completion", completion, f"should be one of {', '.join(get_args(CompletionKind))}")
     if not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
         raise InputError("bits", bits, f"should be a whole number from {MIN_BITS} to {MAX_BITS}")
     if null_epsilon is not None:
         check_null_epsilon(null_epsilon)
-    # Refuse before any work is done what would be refused after it.
+    # Refuse before the long computation what would be refused after it.
     mix_share(area, epsilon, beta, bits, null_epsilon=null_epsilon)
     if completion == "informative":
         check_informative(area, epsilon, bits, null_epsilon)

@@ -1,10 +1,11 @@
-"""The exact optimum for any number of targets: pieces on demand, with a proven gap.
+"""Find the optimum for any number of targets by a cutting-plane search, with a proven gap.
 
-Given target chances x, the best policy is closure(x); the objective Σ π_t x_t is linear and Σ π p convex and piecewise
-linear in x. Each round: the relaxation over the pieces seen so far (relaxation.py) gives an upper bound and a
-proposal; the proposal, shifted until it meets the quota (single.py), is a feasible policy, a lower bound; both
-points' pieces join the relaxation. There are finitely many pieces, so the bounds meet. A trust region on the Laplace
-scale keeps early proposals, made on few pieces, from running away; it never enters the upper bound.
+Given target probabilities x, the best policy is closure(x); the objective Σ π_t x_t is linear and Σ π p convex and
+piecewise linear in x. Each round: the relaxation over the pieces seen so far (relaxation.py) gives an upper bound and a
+proposal; the proposal, shifted until it meets the quota (quota_shift.py), is a feasible policy and hence a lower bound;
+the pieces of both points are added to the relaxation. There are finitely many pieces, so the bounds meet. A trust
+region on the Laplace scale limits early proposals, which are made from few pieces; the upper bound does not depend on
+it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from crowdveil.area import Area, Points
 from crowdveil.arrays import FloatArray
-from crowdveil.policy.solver.closure import MIN_SCORE, ClosureMap, Pieces
+from crowdveil.policy.solver.closure import MIN_SCORE, ClosureMap, LinearPieces
 from crowdveil.policy.solver.laplace_scale import score_of
 from crowdveil.policy.solver.null_closure import NullClosure, NullInput
 from crowdveil.policy.solver.quota_shift import shift_to_quota
@@ -24,20 +25,20 @@ from crowdveil.policy.solver.relaxation import Relaxation
 
 BOUND_ERROR = 64 * np.finfo(float).eps
 MAX_LOSS = 60.0
-"""Between the nearest cells; e^-60 is nothing next to any weight of 62 bits."""
-GAP = 1e-13
+"""Between the nearest cells; e^-60 is negligible beside any weight of 62 bits."""
+MAX_RELATIVE_GAP = 1e-13
 """Stop when the bounds differ by less than this share of the value."""
 MAX_ROUNDS = 300
-PATIENCE = 6
-"""Rounds without any progress after which rounding errors are all that is left."""
+MAX_IDLE_ROUNDS = 6
+"""Rounds without progress after which only rounding errors are left."""
 MAX_READABLE_SCORE = 30.0
-"""Beyond it log p alone no longer tells 1 - p."""
-FAILURES = 3
-"""Proposals in vain after which the relaxation is told about every target alone."""
+"""Above this score log p alone no longer determines 1 - p."""
+FAILURES_BEFORE_ADDING_TARGETS = 3
+"""Failed proposals after which the pieces of every target alone are added."""
 FIRST_RADIUS = 0.5
 MIN_RADIUS, MAX_RADIUS = 1e-6, 4.0
 COARSE_CELLS = 3000
-"""Larger areas are first solved with one cell for each of their blocks; only the starting point comes of it."""
+"""Larger areas are first solved with one cell for each block, which gives only the starting point."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,11 @@ class Optimum:
     log_hit: FloatArray
     """log p_l; with a protected NULL, its log p_0 comes last."""
     scores: FloatArray
-    """The targets' chances on the Laplace scale."""
+    """The targets' probabilities on the Laplace scale."""
     value: float
     """Σ_T π_t p_t / Σ π_l p_l, attained."""
     upper_bound: float
-    """No private policy with the same β has a larger value; rounded up by what floating point may have lost."""
+    """No private policy with the same β has a larger value; rounded up by the possible floating-point error."""
     rounds: int
 
 
@@ -65,10 +66,10 @@ def solve(
     null: NullInput | None = None,
 ) -> Optimum:
     """Maximise Σ_T π_t p_t over all private p with Σ π p = β; a protected NULL is one more input, with its share."""
-    # Private at a smaller ε is private at ε; where even neighbours may differ by e^60, more buys nothing.
+    # Private at a smaller ε is private at ε; where neighbours may differ by e^60, a larger ε gains nothing.
     epsilon_per_km = min(epsilon_per_km, MAX_LOSS / area.nearest_neighbour_km)
-    # A target nobody is at earns nothing, and raising it costs: it is left to what privacy gives it. If nobody is at
-    # any, the value is 0 whatever is done, and equal scores keep the policy as sharp as privacy allows.
+    # A target with the prior 0 adds nothing to the value, and raising it costs quota, so it is left out of the search.
+    # If all have the prior 0, the value is 0 for any policy, and equal scores are as good as any.
     seeds = tuple(t for t in targets if prior[t] > 0) or targets
     closure, inputs = _with_null(area, prior, seeds, epsilon_per_km, null)
     gain = inputs[list(seeds)]
@@ -78,13 +79,13 @@ def solve(
     if easy:  # with one target the closure is the optimum
         value = _value(inputs, gain, seeds, pieces)
         return _optimum(pieces, scores, value, value, gain, beta, 1)
-    return _Search(closure, inputs, gain, beta, scores, pieces).run(progress)
+    return _CuttingPlaneSearch(closure, inputs, gain, beta, scores, pieces).run(progress)
 
 
 def _with_null(
     area: Area, prior: FloatArray, targets: tuple[int, ...], epsilon_per_km: float, null: NullInput | None
 ) -> tuple[ClosureMap, FloatArray]:
-    """The closure and the prior of all inputs: the cells, and NULL if it is one."""
+    """Return the closure and the prior of all inputs: the cells, and NULL if it is protected."""
     if null is None:
         return ClosureMap(area, targets, epsilon_per_km), prior
     return NullClosure(area, targets, epsilon_per_km, min(null.epsilon, MAX_LOSS)), null.inputs(prior)
@@ -98,7 +99,7 @@ def _coarse_scores(
     beta: float,
     null: NullInput | None,
 ) -> FloatArray:
-    """Where to start: the optimum of a coarser area, in which the people of a block live at one of its cells."""
+    """Compute a starting point: the optimum of a coarser area with one cell for each block."""
     if len(area) <= COARSE_CELLS:
         return np.zeros(len(targets))
     blocks = area.blocks
@@ -114,12 +115,12 @@ def _coarse_scores(
     return solve(Points(area.xy_m[chosen]), coarse[chosen], positions, epsilon_per_km, beta, null=null).scores
 
 
-def _value(prior: FloatArray, gain: FloatArray, targets: tuple[int, ...], pieces: Pieces) -> float:
+def _value(prior: FloatArray, gain: FloatArray, targets: tuple[int, ...], pieces: LinearPieces) -> float:
     return float(gain @ np.exp(pieces.log_hit[list(targets)])) / float(prior @ np.exp(pieces.log_hit))
 
 
 def _optimum(
-    pieces: Pieces,
+    pieces: LinearPieces,
     scores: FloatArray,
     value: float,
     upper_bound: float,
@@ -127,14 +128,14 @@ def _optimum(
     beta: float,
     rounds: int,
 ) -> Optimum:
-    """Sums of up to n terms below Σ c_t / β are right to some last places; the bound pays for them."""
+    """Make the result; its upper bound includes the rounding error of sums of up to n terms below Σ c_t / β."""
     lost = BOUND_ERROR * (float(gain.sum()) / beta if (scores >= 0).any() else value)
     above = max(value, upper_bound) + lost
     return Optimum(pieces.log_hit, scores, value, min(1.0, above) if value else 0.0, rounds)
 
 
-class _Search:
-    """The two bounds, closing in on each other."""
+class _CuttingPlaneSearch:
+    """Improves the lower and the upper bound until they meet."""
 
     def __init__(
         self,
@@ -143,7 +144,7 @@ class _Search:
         gain: FloatArray,
         beta: float,
         scores: FloatArray,
-        pieces: Pieces,
+        pieces: LinearPieces,
     ) -> None:
         self.closure, self.prior, self.gain, self.beta = closure, prior, gain, beta
         self.targets = tuple(int(t) for t in closure.targets)
@@ -154,23 +155,23 @@ class _Search:
         self.failures = 0
 
     def run(self, progress: Callable[[int, int], None] | None) -> Optimum:
-        """Rounds until the gap closes, or nothing moves any more."""
+        """Run rounds until the gap is closed or neither bound improves any more."""
         self.relaxation.add(self.pieces)
         idle = 0
         rounds = 0
-        while rounds < MAX_ROUNDS and idle < PATIENCE and self._gap() > GAP:
+        while rounds < MAX_ROUNDS and idle < MAX_IDLE_ROUNDS and self._gap() > MAX_RELATIVE_GAP:
             rounds += 1
             before = self.value, self.upper_bound
             if not self._round():
                 break
             idle = idle + 1 if (self.value, self.upper_bound) == before else 0
             if progress is not None:
-                done = min(1.0, max(0.0, -np.log10(max(self._gap(), GAP)) / -np.log10(GAP)))
+                done = min(1.0, max(0.0, -np.log10(max(self._gap(), MAX_RELATIVE_GAP)) / -np.log10(MAX_RELATIVE_GAP)))
                 progress(int(100 * done), 100)
         return _optimum(self.pieces, self.scores, self.value, self.upper_bound, self.gain, self.beta, rounds)
 
     def _add_every_target(self) -> None:
-        """The pieces by which each target alone would carry each cell: what the others hide from the relaxation."""
+        """Add the pieces by which each target alone would determine each cell; the relaxation has not seen these."""
         for one in np.eye(len(self.targets), dtype=bool):
             self.relaxation.add(self.closure(np.where(one, self.scores, MIN_SCORE)))
 
@@ -183,11 +184,11 @@ class _Search:
             return False
         self.radius = proposal.radius
         self.upper_bound = min(self.upper_bound, proposal.upper_bound / self.beta)
-        if self._gap() <= GAP:
+        if self._gap() <= MAX_RELATIVE_GAP:
             return True
         pieces = self.closure(proposal.scores)
         self.relaxation.add(pieces)
-        # A target's chance may be carried by another target: start the shift from what it really is.
+        # Another target may determine a target's probability: start the shift from its actual value.
         carried = np.minimum(score_of(pieces.log_hit[self.closure.targets]), MAX_READABLE_SCORE)
         scores = np.maximum(np.maximum(proposal.scores, carried), MIN_SCORE)
         scores, pieces = shift_to_quota(self.closure, self.prior, self.beta, scores, start=pieces)
@@ -200,7 +201,7 @@ class _Search:
         else:
             self.radius = 0.25 * self.radius
             self.failures += 1
-            if self.failures % FAILURES == 0:
+            if self.failures % FAILURES_BEFORE_ADDING_TARGETS == 0:
                 self._add_every_target()
         self.radius = min(max(self.radius, MIN_RADIUS), MAX_RADIUS)
         return True

@@ -1,13 +1,13 @@
-"""Meeting the quota: shift all targets' scores together until Σ π_l p_l = β.
+"""Meet the quota: shift the scores of all targets together until Σ π_l p_l = β.
 
 With one target this *is* the optimum: everything but p_t should be as small as privacy allows, so p is the closure
 of p_t, and Σ π p increases with p_t. With several it turns any proposal into a feasible policy.
 
-At fixed scores every cell lies on one linear piece of one target's chance (closure.py), so Σ π p along the shift has
-the lower bound  Σ_t A_t - B_t (1 - x_t)  with  A_t = Σ π_l e^{-D_kl},  B_t = Σ π_l e^{D_tk - D_kl}  over the cells
-of t. It is exact where it was taken; its root is the next shift. Σ π p is convex and increasing in each x, so this
-is Newton's method for a convex function: from the first step on it approaches from above and ends at the root after
-few pieces.
+At fixed scores every cell lies on one linear piece in one target's probability (closure.py), so Σ π p along the shift
+has the lower bound  Σ_t A_t - B_t (1 - x_t)  with  A_t = Σ π_l e^{-D_kl},  B_t = Σ π_l e^{D_tk - D_kl}  over the cells
+of t. It is exact where it was taken; its root is the next shift. Σ π p is convex and increasing in each x, so this is
+Newton's method for a convex function: after the first step it approaches from above and ends at the root after few
+pieces.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 import scipy
 
 from crowdveil.arrays import FloatArray
-from crowdveil.policy.solver.closure import MIN_SCORE, ClosureMap, Pieces
+from crowdveil.policy.solver.closure import MIN_SCORE, ClosureMap, LinearPieces
 from crowdveil.policy.solver.laplace_scale import log_chances
 
 MAX_STEP = 8.0
-"""Pieces taken at small chances say little about large ones: shift no farther at once, twice as far the next time."""
+"""Pieces at small probabilities say little about large ones: a step is limited, and the limit doubles each time."""
 MAX_STEPS = 500
 
 
@@ -31,12 +31,12 @@ def shift_to_quota(
     prior: FloatArray,
     beta: float,
     scores: FloatArray,
-    start: Pieces | None = None,
-) -> tuple[FloatArray, Pieces]:
+    start: LinearPieces | None = None,
+) -> tuple[FloatArray, LinearPieces]:
     """Shift scores by one common number until Σ π p = β (to some units in the last place).
 
     `start` may be given where the closure at `scores` is known already. Where neighbouring doubles of the scores jump
-    across β (chances near 1 that carry others over a large distance), the policies on both sides are mixed: private
+    across β (probabilities near 1 that determine distant cells), the policies on both sides are mixed: private
     policies form a convex set, and Σ π p is linear on it.
     """
     tolerance = 32 * np.finfo(float).eps * beta
@@ -70,13 +70,13 @@ class _Side:
 
     reached: float
     scores: FloatArray
-    pieces: Pieces
+    pieces: LinearPieces
 
 
 def _around(
     closure: ClosureMap, prior: FloatArray, beta: float, below: _Side | None, above: _Side | None
 ) -> tuple[_Side, _Side]:
-    """The two nearest points known on either side of β, looking for one with growing steps where it is missing."""
+    """Return the two nearest known points on either side of β; search with growing steps for a missing one."""
     known = below or above
     if known is None:
         raise ArithmeticError(f"no shift was tried for beta = {beta}")
@@ -93,8 +93,8 @@ def _around(
     return below, above
 
 
-def _mixed(below: _Side, above: _Side, beta: float) -> tuple[FloatArray, Pieces]:
-    """The mixture with Σ π p = β; its chains are those of the nearer side, which are lower bounds as ever."""
+def _mixed(below: _Side, above: _Side, beta: float) -> tuple[FloatArray, LinearPieces]:
+    """Mix both sides so that Σ π p = β; use the chains of the nearer side, which are valid lower bounds."""
     if above.reached == below.reached:
         return above.scores, above.pieces
     share = (beta - below.reached) / (above.reached - below.reached)
@@ -104,10 +104,10 @@ def _mixed(below: _Side, above: _Side, beta: float) -> tuple[FloatArray, Pieces]
     return nearer.scores, replace(nearer.pieces, log_hit=np.logaddexp(*parts))
 
 
-def _model_root(pieces: Pieces, prior: FloatArray, beta: float, scores: FloatArray, longest: float) -> float:
-    """Shift, by at most `longest`, at which the pieces' lower bound of Σ π p equals β.
+def _model_root(pieces: LinearPieces, prior: FloatArray, beta: float, scores: FloatArray, longest: float) -> float:
+    """Find the shift, at most `longest`, at which the pieces' lower bound of Σ π p equals β.
 
-    A target below 1/2 is followed through x_t and one above through 1 - x_t: neither form cancels digits there, and the
+    A target below 1/2 is expressed through x_t and one above through 1 - x_t: neither form loses digits there, and the
     products with e^{D_tk} stay below 1 where e^{D_tk} alone may overflow.
     """
     log_x, log_rest = log_chances(scores)

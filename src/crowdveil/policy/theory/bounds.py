@@ -1,4 +1,4 @@
-"""What no private policy can exceed, whatever β: Lemma 2, and Lemma 5 put right."""
+"""Bound the value of every private policy, for any β: Lemma 2, and Lemma 5 corrected."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import scipy
 from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
-from crowdveil.policy.policy import check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_prior, check_targets
 
 
 def lemma2_bound(area: Area, prior: ArrayLike | None, target: int, *, epsilon_per_km: float) -> float:
-    """One target:  V ≤ π_t / Σ_l π_l e^{-D_lt}."""
+    """Bound the value for one target:  V ≤ π_t / Σ_l π_l e^{-D_lt}."""
     epsilon = check_epsilon(epsilon_per_km)
     (cell,) = check_targets([target], len(area))
     pi = check_prior(prior, len(area))
@@ -20,10 +20,10 @@ def lemma2_bound(area: Area, prior: ArrayLike | None, target: int, *, epsilon_pe
 
 
 def lemma5_bound(area: Area, prior: ArrayLike | None, targets: ArrayLike, *, epsilon_per_km: float) -> float:
-    """Several targets:  V ≤ ( 1 + Σ_{l∉T} π_l / Σ_t π_t e^{D_lt} )^{-1}.
+    """Bound the value for several targets:  V ≤ ( 1 + Σ_{l∉T} π_l / Σ_t π_t e^{D_lt} )^{-1}.
 
     The paper's proof reaches this line and then replaces 1/Σ by Σ1/, which is larger, so that its printed bound is too
-    small: feasible policies exceed it. This is the line before that step.
+    small: feasible policies exceed it. This bound is the line before that step.
     """
     epsilon = check_epsilon(epsilon_per_km)
     cells = list(check_targets(targets, len(area)))

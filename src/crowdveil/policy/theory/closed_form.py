@@ -1,6 +1,6 @@
-"""A closed form that is always private, and optimal in the limit of dense cells.
+"""Compute a closed form that is always private, and optimal in the limit of dense cells.
 
-    p_l = F( max_t (s_t - D_lt) ),      F the distribution function of the standard Laplace law
+    p_l = F( max_t (s_t - D_lt) ),      F the distribution function of the standard Laplace distribution
 
 max_t (s_t - D_lt) changes by at most D_ij between cells i and j, and F turns a change by D into a factor of at most
 e^D in p and in 1 - p (its log-derivative is 1 on one side of 0 and its complement's on the other, below 1 elsewhere).
@@ -15,12 +15,12 @@ from numpy.typing import ArrayLike
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, as_floats
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import check_epsilon, check_prior, check_targets
+from crowdveil.policy.checks import check_epsilon, check_prior, check_targets
 from crowdveil.policy.solver.laplace_scale import log_chances
 
 
 def closed_form_hit(area: Area, targets: ArrayLike, scores: ArrayLike, *, epsilon_per_km: float) -> FloatArray:
-    """Chances F(max_t(s_t - D_lt)) for given scores of the targets (in their sorted order)."""
+    """Compute F(max_t(s_t - D_lt)) for given scores of the targets (in their sorted order)."""
     epsilon = check_epsilon(epsilon_per_km)
     cells = check_targets(targets, len(area))
     s = as_floats("scores", scores)
@@ -33,7 +33,7 @@ def closed_form_hit(area: Area, targets: ArrayLike, scores: ArrayLike, *, epsilo
 def closed_form_for_quota(
     area: Area, prior: ArrayLike | None, targets: ArrayLike, *, epsilon_per_km: float, beta: float
 ) -> FloatArray:
-    """The closed form with equal scores, raised until Σ π p = β."""
+    """Compute the closed form with equal scores, chosen so that Σ π p = β."""
     pi = check_prior(prior, len(area))
     if not 0 < beta < 1:
         raise InputError("beta", beta, "should lie strictly between 0 and 1")

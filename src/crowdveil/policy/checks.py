@@ -1,0 +1,102 @@
+"""Check what policies are made of: ε, targets, priors and weights, with the limits of each.
+
+Every maker and every reader of policies uses these checks, so that a value is refused with the same words everywhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, as_floats, frozen
+from crowdveil.errors import InputError
+from crowdveil.policy.encoding import row_sums
+
+DEFAULT_BITS = 53
+"""Weights of 53 bits are whole numbers that a double holds exactly in every language."""
+MAX_BITS = 62
+MAX_TABLE_ENTRIES = 16_000_000
+"""A table of more weights would not fit into the memory of a small device (128 MB)."""
+
+
+def check_epsilon(epsilon_per_km: float) -> float:
+    """Refuse a privacy level that is not a positive finite number."""
+    return _positive("epsilon_per_km", epsilon_per_km, "should be a finite number above 0, such as ln 4 = 1.386")
+
+
+def check_null_epsilon(null_epsilon: float) -> float:
+    """Refuse an ε₀ that is not a positive finite number; where NULL is sent in the clear, ε₀ is None, not infinity."""
+    return _positive("null_epsilon", null_epsilon, "should be a finite number above 0, such as ln 16 = 2.773, or None")
+
+
+def check_null_share(null_share: float) -> float:
+    """Refuse a share of people without a place that is not between 0 and 1."""
+    if not (isinstance(null_share, int | float | np.floating) and 0 <= null_share <= 1):
+        raise InputError("null_share", null_share, "should be a share from 0 to 1")
+    return float(null_share)
+
+
+def _positive(name: str, value: float, expected: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not (np.isfinite(number) and number > 0):
+        raise InputError(name, value, expected)
+    return number
+
+
+def check_targets(targets: ArrayLike, n: int) -> tuple[int, ...]:
+    """Refuse an empty list, a list of all cells, repeated cells and cells that do not exist; return the list sorted."""
+    cells = as_cells("targets", targets, n).ravel().tolist()
+    if not cells:
+        raise InputError("targets", [], "name at least one cell to cover")
+    if len(set(cells)) != len(cells):
+        repeated = Counter(cells).most_common(1)[0][0]
+        raise InputError("targets", repeated, "is named twice")
+    if len(cells) == n:
+        raise InputError("targets", f"all {n} cells", "leave some cells out: otherwise everyone covers a target")
+    return tuple(sorted(cells))
+
+
+def check_prior(prior: ArrayLike | None, n: int) -> FloatArray:
+    """Refuse a prior that is not n finite numbers ≥ 0 with the sum 1 (within 1e-6); return it scaled to exactly 1.
+
+    None stands for the uniform prior.
+    """
+    pi = np.full(n, 1 / n) if prior is None else as_floats("prior", prior)
+    if pi.shape != (n,):
+        raise InputError("prior", f"{pi.size} numbers", f"should have one number for each of {n} cells")
+    for bad, what in ((~np.isfinite(pi), "should be finite"), (pi < 0, "should not be negative")):
+        if bad.any():
+            cell = int(np.flatnonzero(bad)[0])
+            raise InputError(f"prior[{cell}]", float(pi[cell]), what)
+    total = float(pi.sum())
+    if abs(total - 1) > 1e-6:
+        raise InputError("sum of prior", total, "should be 1; divide the numbers by their sum")
+    return pi / total
+
+
+def check_weights(name: str, weights: ArrayLike, rows: int | None, symbols: int, bits: int) -> IntArray:
+    """Refuse weights that are not rows of whole numbers with the sum 2^bits; return a frozen copy.
+
+    `rows` is how many rows there should be; None accepts any number.
+    """
+    array = as_array(name, weights, "should be rows of whole numbers, all of the same length")
+    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != symbols:
+        raise InputError(name, f"shape {array.shape} of {array.dtype}", f"should be whole numbers, {symbols} a row")
+    if rows is not None and len(array) != rows:
+        raise InputError(name, f"{len(array)} rows", f"should have one row for each of {rows} cells")
+    if array.size > MAX_TABLE_ENTRIES:
+        raise InputError(name, array.shape, f"should have at most {MAX_TABLE_ENTRIES:,} entries")
+    outside = (array < 0) | (array > 1 << bits)
+    if outside.any():
+        at = np.argwhere(outside)[0].tolist()
+        raise InputError(f"{name}{at}", int(array[tuple(at)]), f"should lie between 0 and 2^{bits}")
+    array = array.astype(np.int64)
+    for row, total in enumerate(row_sums(array)):
+        if total != 1 << bits:
+            raise InputError(f"sum of {name}[{row}]", total, f"should be 2^{bits} = {1 << bits}")
+    return frozen(array)

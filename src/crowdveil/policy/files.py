@@ -1,0 +1,214 @@
+"""Turn the fields of a policy into bytes or JSON, and read both strictly.
+
+**Canonical form.** One policy has exactly one sequence of bytes: the length of the header (8 bytes), the header as
+sorted JSON (text and whole numbers only; real numbers as the 16 hexadecimal digits of their IEEE double), then the
+weights of all but the last symbol, most significant byte first. The hash of a policy is the SHA-256 of these bytes, so
+that any language can compute it. Compressed, with its hash in front, this is the compact file.
+
+**JSON** holds the same fields for people and other languages, and the hash.
+
+This module knows fields, not policies: `Policy` (policy.py) hands its fields over, and makes itself from fields that
+were read here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crowdveil.area import Area
+from crowdveil.codec import canonical_json, parse_json, whole_number, whole_numbers
+from crowdveil.errors import FileFormatError, InputError
+from crowdveil.policy.checks import MAX_BITS, MAX_TABLE_ENTRIES
+from crowdveil.policy.encoding import listed, pack, read_weights, unpack
+
+FORMAT = "crowdveil-policy"
+VERSION = 1
+MAGIC = b"crowdveil-policy-1\n"
+"""The first bytes of a compact file."""
+MAX_HEADER_BYTES = 1 << 25
+MAX_UNPACKED_BYTES = MAX_HEADER_BYTES + 2 * 8 * MAX_TABLE_ENTRIES
+"""Unpacking a compact file stops here: the largest policy needs no more, a decompression bomb would."""
+
+_REALS = ("epsilon_per_km", "value", "beta")
+_REQUIRED = {"format", "version", "area", "bits", "targets", "symbols", "selecting", "provenance", *_REALS}
+_KNOWN = _REQUIRED | {"hash", "weights", "null_epsilon", "null_weights", "completion"}
+
+Fields = dict[str, Any]
+"""The fields of a policy by their names in the files: `area` as its description, weights as whole arrays."""
+
+# --- writing ----------------------------------------------------------------------------------------------------
+
+
+def canonical_bytes(fields: Mapping[str, Any]) -> bytes:
+    """Give the one sequence of bytes that stands for these fields."""
+    arrays = ("weights", "null_weights", "completion")
+    header = {"format": FORMAT, "version": VERSION, **{name: fields[name] for name in fields if name not in arrays}}
+    for name in (*_REALS, *(["null_epsilon"] if "null_epsilon" in fields else [])):
+        header[name] = struct.pack(">d", fields[name]).hex()
+    parts = [fields["weights"][:, :-1]]
+    if "null_weights" in fields:
+        parts.append(fields["null_weights"][None, :-1])
+    if "completion" in fields:
+        refined = dict(fields["completion"])
+        weights = refined.pop("weights")
+        header["completion"] = {**refined, "rows": len(weights)}
+        parts.append(weights[:, :-1])
+    text = canonical_json(header).encode()
+    return struct.pack(">Q", len(text)) + text + b"".join(pack(part, fields["bits"]) for part in parts)
+
+
+def compact_bytes(canonical: bytes, policy_hash: str) -> bytes:
+    """Compress the canonical form, with its hash in front: some kilobytes for thousands of cells."""
+    return MAGIC + bytes.fromhex(policy_hash) + zlib.compress(canonical, level=6)
+
+
+def json_text(fields: Mapping[str, Any], policy_hash: str) -> str:
+    """Write the fields and the hash as JSON; the last symbol's weights are left out, being what is left of 2^bits."""
+    document = {"format": FORMAT, "version": VERSION, "hash": policy_hash, **fields}
+    document["weights"] = listed(fields["weights"])
+    if "null_weights" in fields:
+        document["null_weights"] = listed(fields["null_weights"][None, :])[0]
+    if "completion" in fields:
+        document["completion"] = {**fields["completion"], "weights": listed(fields["completion"]["weights"])}
+    return json.dumps(document, allow_nan=False)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------
+
+
+def read_file(path: str | Path) -> bytes:
+    """Read a file, or raise an error that names it."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise FileFormatError(f"{path}: {error.strerror or error}") from None
+
+
+def read_compact(data: bytes) -> tuple[Fields, str]:
+    """Read the fields and the hash from a compact file; refuse anything altered or cut short."""
+    if not data.startswith(MAGIC):
+        raise FileFormatError("policy: does not begin like a crowdveil policy file")
+    digest, packed = data[len(MAGIC) : len(MAGIC) + 32], data[len(MAGIC) + 32 :]
+    unpacker = zlib.decompressobj()
+    try:
+        canonical = unpacker.decompress(packed, MAX_UNPACKED_BYTES)
+    except zlib.error as error:
+        raise FileFormatError(f"policy: damaged or cut short ({error})") from None
+    if not unpacker.eof or unpacker.unused_data:
+        raise FileFormatError("policy: damaged, cut short, or followed by something else")
+    if hashlib.sha256(canonical).digest() != digest:
+        raise FileFormatError("policy: the content does not match its hash; the file was altered")
+    return _read_canonical(canonical), digest.hex()
+
+
+def read_json(text: str) -> tuple[Fields, str | None]:
+    """Read the fields, and the hash that the file claims, from JSON."""
+    document = parse_json(text, "policy")
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise FileFormatError(f"policy: not a crowdveil policy (format should be {FORMAT!r})")
+    _check_names(document)
+    try:
+        bits = whole_number("bits", document["bits"], 1, MAX_BITS)
+        symbols = len(_names(document))
+        document["weights"] = read_weights(document["weights"], symbols, bits)
+        if "null_weights" in document:
+            document["null_weights"] = read_weights([document["null_weights"]], symbols, bits)[0]
+        if "completion" in document:
+            refined = document["completion"]
+            refined["weights"] = read_weights(refined["weights"], len(refined["cells"]), bits)
+    except KeyError as error:
+        raise FileFormatError(f"policy: the field {error} is missing") from None
+    except (TypeError, AttributeError, OverflowError) as error:
+        raise FileFormatError(f"policy: a field has the wrong type ({error})") from None
+    return _checked(document), document.get("hash")
+
+
+def _read_canonical(canonical: bytes) -> Fields:
+    if len(canonical) < 8:
+        raise FileFormatError("policy: cut short")
+    (size,) = struct.unpack(">Q", canonical[:8])
+    if size > MAX_HEADER_BYTES:
+        raise FileFormatError(f"policy: a header of {size:,} bytes; should be at most {MAX_HEADER_BYTES:,}")
+    header = parse_json(canonical[8 : 8 + size].decode("ascii", errors="replace"), "policy")
+    data = canonical[8 + size :]
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise FileFormatError(f"policy: not a crowdveil policy (format should be {FORMAT!r})")
+    _check_names(header)
+    for name in ("weights", "null_weights"):
+        if name in header:
+            raise FileFormatError(f"policy: {name} should follow the header, not stand in it")
+    try:
+        for name in (*_REALS, *(["null_epsilon"] if "null_epsilon" in header else [])):
+            (header[name],) = struct.unpack(">d", bytes.fromhex(header[name]))
+        bits = whole_number("bits", header["bits"], 1, MAX_BITS)
+        n, columns = len(Area.from_description(header["area"])), len(_names(header)) - 1
+        header["weights"], data = unpack(data, n, columns, bits)
+        if "null_epsilon" in header:
+            row, data = unpack(data, 1, columns, bits)
+            header["null_weights"] = row[0]
+        if "completion" in header:
+            refined = header["completion"]
+            rows = whole_number("completion.rows", refined.pop("rows"), 1, n + ("null_epsilon" in header))
+            refined["weights"], data = unpack(data, rows, len(refined["cells"]) - 1, bits)
+    except (KeyError, TypeError, ValueError, struct.error) as error:
+        raise FileFormatError(f"policy: a field is missing or wrong ({error})") from None
+    if data:
+        raise FileFormatError("policy: followed by something else")
+    return _checked(header)
+
+
+def _check_names(document: Fields) -> None:
+    version = document.get("version")
+    if type(version) is not int or version != VERSION:
+        raise FileFormatError(f"policy: version = {version!r}: this program reads version {VERSION}")
+    for name in sorted(_REQUIRED - set(document)):
+        raise FileFormatError(f"policy: the field {name!r} is missing")
+    for name in sorted(set(document) - _KNOWN):
+        raise FileFormatError(f"policy: unknown field {name!r}")
+
+
+def _names(document: Fields) -> list[str]:
+    if not isinstance(document["symbols"], list):
+        raise FileFormatError("policy: symbols should be a list of names")
+    return document["symbols"]
+
+
+def _checked(document: Fields) -> Fields:
+    """Check the types of the fields that both forms share; their values are checked by `Policy` itself."""
+    fields = {name: document[name] for name in document if name not in ("format", "version", "hash")}
+    try:
+        for name in ("targets", "selecting"):
+            fields[name] = tuple(whole_numbers(name, document[name], width=1).tolist())
+        fields["symbols"] = tuple(document["symbols"])
+        for name in (*_REALS, *(["null_epsilon"] if "null_epsilon" in document else [])):
+            if isinstance(document[name], bool) or not isinstance(document[name], int | float):
+                raise InputError(name, document[name], "should be a number")
+            fields[name] = float(document[name])
+        if not isinstance(document["provenance"], dict):
+            raise FileFormatError("policy: provenance should be a list of names with values")
+        if "completion" in document:
+            fields["completion"] = _checked_completion(document["completion"])
+    except KeyError as error:
+        raise FileFormatError(f"policy: the field {error} is missing") from None
+    except (TypeError, AttributeError, OverflowError) as error:
+        raise FileFormatError(f"policy: a field has the wrong type ({error})") from None
+    return fields
+
+
+def _checked_completion(refined: Fields) -> Fields:
+    for name in sorted(set(refined) - {"cells", "row", "weights", "null_row"}):
+        raise FileFormatError(f"policy: unknown field 'completion.{name}'")
+    checked = {
+        "cells": tuple(whole_numbers("completion.cells", refined["cells"], width=1).tolist()),
+        "row": whole_numbers("completion.row", refined["row"], width=1),
+        "weights": refined["weights"],
+    }
+    if refined.get("null_row") is not None:
+        checked["null_row"] = whole_number("completion.null_row", refined["null_row"], 0, len(refined["weights"]) - 1)
+    return checked
