@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from crowdveil.paper import cases, runner
-from crowdveil.paper.cases import Case, Result, run_case
+from crowdveil.paper.cases import Case, CaseResult, run_case
 from crowdveil.paper.cities import CitySource
 from crowdveil.paper.runner import digest_of, run_cases
 from tests.simulate.small import small_dataset
@@ -53,7 +53,7 @@ def test_what_is_finished_is_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     first = run_cases(where, asked[:1], tmp_path, workers=1)
     ran: list[Case] = []
 
-    def watch(place: CitySource, one: Case) -> Result:
+    def watch(place: CitySource, one: Case) -> CaseResult:
         ran.append(one)
         return run_case(place, one)
 

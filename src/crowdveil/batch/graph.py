@@ -20,7 +20,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import ibis
 import numpy as np
@@ -32,15 +32,13 @@ from crowdveil.batch.cells import with_cells
 from crowdveil.batch.engine import MakeColumnFunction
 from crowdveil.batch.fixes import ON_WEEKEND, OUTSIDE_AREA, OUTSIDE_TIME, Expression, first_of, in_words
 from crowdveil.errors import InputError
+from crowdveil.profile.from_visits import PROFILE_METHODS, ProfileMethod
 from crowdveil.profile.methods import age_weights, check_half_life
 from crowdveil.profile.periods import DAY_S, EPOCH, Periods
 from crowdveil.profile.profile import check_delta
 from crowdveil.vocabulary import DEFAULT_DELTA, Rule
 
 USER_HASH_BITS = 62
-
-ProfileMethod = Literal["frequency", "poisson", "recency"]
-METHODS: tuple[ProfileMethod, ...] = get_args(ProfileMethod)
 
 
 @dataclass(frozen=True)
@@ -56,8 +54,8 @@ class ProfileSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise InputError("method", self.method, f"should be one of {', '.join(METHODS)}")
+        if self.method not in PROFILE_METHODS:
+            raise InputError("method", self.method, f"should be one of {', '.join(PROFILE_METHODS)}")
         if (self.method == "recency") != (self.half_life_periods is not None):
             raise InputError(
                 "half_life_periods", self.half_life_periods, "should be given if and only if the method is recency"

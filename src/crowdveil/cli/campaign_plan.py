@@ -57,7 +57,7 @@ Examples:
 """
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-Fields = dict[str, Any]
+PlanFields = dict[str, Any]
 
 
 class EnrolmentName(StrEnum):
@@ -150,7 +150,7 @@ def plan_fields(
         str | None,
         typer.Option(help="Seed of the lottery between equal people (default: drawn by the server).", metavar="NUMBER"),
     ] = None,
-) -> Fields:
+) -> PlanFields:
     """Read the fields of a plan; none if no option was given."""
     numbers = {"users": users, "wanted": wanted, "rounds": rounds, "round_size": round_size, "seed": seed}
     reals = {"share": share, "delta": delta, "confidence": confidence}
@@ -170,7 +170,7 @@ def plan_fields(
         raise missing("wanted", "say how many people are to be selected, with either --wanted or --share")
     epsilons["epsilon_per_km"] = EPSILON if epsilon_per_km is None else epsilon_per_km
     reals["delta"] = DELTA if delta is None else delta
-    fields: Fields = {key: str(text) for key, text in texts.items() if text is not None}
+    fields: PlanFields = {key: str(text) for key, text in texts.items() if text is not None}
     fields |= {key: read_whole(key, text) for key, text in numbers.items() if text is not None}
     fields |= {key: _finite(key, read_real(key, text)) for key, text in reals.items() if text is not None}
     fields |= {key: _finite(key, read_epsilon(text, key)) for key, text in epsilons.items() if text is not None}
@@ -182,7 +182,7 @@ def plan_fields(
 @taking(operator)
 @taking(plan_fields)
 def create(
-    fields: Fields,
+    fields: PlanFields,
     server: Operator,
     campaign: Annotated[str, typer.Argument(help="The campaign's ID: small letters, digits and -.", metavar="ID")],
     json: AsJson = False,
@@ -208,7 +208,7 @@ def create(
 @taking(operator)
 @taking(plan_fields)
 def preview(
-    fields: Fields,
+    fields: PlanFields,
     server: Operator,
     campaign: Annotated[
         str | None, typer.Argument(help="A campaign on the server.", metavar="ID", show_default=False)
@@ -245,13 +245,13 @@ def preview(
         show_preview(found, plan.epsilon_per_km)
 
 
-def _read_places(area: Path | None, targets: str | None, prior: Path | None) -> Fields:
+def _read_places(area: Path | None, targets: str | None, prior: Path | None) -> PlanFields:
     if area is None:
         raise missing("area", "name the file from `crowdveil area`, or a whole --plan")
     if targets is None:
         raise missing("targets", "name the cells or places to cover")
     cells = load_area(area)
-    fields: Fields = {"area": cells.describe(), "targets": cells_for(cells, targets)}
+    fields: PlanFields = {"area": cells.describe(), "targets": cells_for(cells, targets)}
     if prior is not None:
         fields["prior"] = check_prior(read_prior(prior, cells), len(cells)).tolist()
     return fields

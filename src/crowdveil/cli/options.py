@@ -27,7 +27,7 @@ from crowdveil.vocabulary import (
     DEFAULT_SHARE_WANTED,
 )
 
-Verb = Callable[..., None]
+VerbFunction = Callable[..., None]
 Named = TypeVar("Named", bound=str)
 
 # --- defaults as people write them, and choices -----------------------------------------------------------------
@@ -166,7 +166,7 @@ def read_folder(text: str) -> Path:
 # --- options that several verbs share ---------------------------------------------------------------------------
 
 
-def taking(read: Callable[..., Any]) -> Callable[[Verb], Verb]:
+def taking(read: Callable[..., Any]) -> Callable[[VerbFunction], VerbFunction]:
     """Give a verb the options of `read` too; what `read` returns is the verb's first argument.
 
     If `read` returns a context manager, it is entered for the verb and closed after it. The command line is built from
@@ -174,7 +174,7 @@ def taking(read: Callable[..., Any]) -> Callable[[Verb], Verb]:
     """
     shared = signature(read, eval_str=True).parameters
 
-    def decorate(verb: Verb) -> Verb:
+    def decorate(verb: VerbFunction) -> VerbFunction:
         first, *own = signature(verb, eval_str=True).parameters.values()
 
         @wraps(verb)

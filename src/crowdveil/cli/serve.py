@@ -47,7 +47,9 @@ def limits(
         str | None, _limit("Maximum size of an operator's request", DEFAULTS.operator_body_bytes)
     ] = None,
     commit_reports: Annotated[str | None, _limit("Maximum reports in one commit", DEFAULTS.commit_reports)] = None,
-    waiting: Annotated[str | None, _limit("Maximum reports that wait for a commit", DEFAULTS.waiting)] = None,
+    max_queue_length: Annotated[
+        str | None, _limit("Maximum reports that wait for a commit", DEFAULTS.max_queue_length)
+    ] = None,
     announcement_age_s: Annotated[
         str | None, _limit("Seconds for which an announcement is cached", DEFAULTS.announcement_age_s)
     ] = None,
@@ -59,7 +61,7 @@ def limits(
         "body_bytes": body_bytes,
         "operator_body_bytes": operator_body_bytes,
         "commit_reports": commit_reports,
-        "waiting": waiting,
+        "max_queue_length": max_queue_length,
     }
     given: dict[str, Any] = {name: read_whole(name, text) for name, text in whole.items() if text is not None}
     if announcement_age_s is not None:

@@ -44,7 +44,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Result:
+class CaseResult:
     """One number per seed."""
 
     coverage: tuple[float, ...]
@@ -58,20 +58,20 @@ class Result:
     """Certified policies that symbols were drawn from."""
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> Result:
+    def from_json(cls, document: dict[str, Any]) -> CaseResult:
         """Read what was kept."""
         per_seed = ("coverage", "selected", "divergence")
         coverage, selected, divergence = (tuple(float(value) for value in document[name]) for name in per_seed)
         return cls(coverage, selected, divergence, int(document["reports"]), int(document["policies"]))
 
 
-def combine_portions(results: Sequence[Result]) -> Result:
+def combine_portions(results: Sequence[CaseResult]) -> CaseResult:
     """Combine the results of one case's portions of seeds, in order."""
 
     def together(name: str) -> tuple[float, ...]:
         return tuple(chain.from_iterable(getattr(one, name) for one in results))
 
-    return Result(
+    return CaseResult(
         coverage=together("coverage"),
         selected=together("selected"),
         divergence=together("divergence"),
@@ -80,7 +80,7 @@ def combine_portions(results: Sequence[Result]) -> Result:
     )
 
 
-def run_case(source: CitySource, case: Case) -> Result:
+def run_case(source: CitySource, case: Case) -> CaseResult:
     """Simulate every seed of a case."""
     dataset = open_city(source, case.offset)
     share = dataset.coverage(case.targets)
@@ -112,4 +112,4 @@ def run_case(source: CitySource, case: Case) -> Result:
         selected.append(len(outcome.selected) / outcome.wanted)
         divergence.extend(outcome.divergence[-1:])
         reports, policies = outcome.reports, policies + outcome.policies
-    return Result(tuple(coverage), tuple(selected), tuple(divergence), reports, policies)
+    return CaseResult(tuple(coverage), tuple(selected), tuple(divergence), reports, policies)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.paper.cases import Case, Result, combine_portions, run_case
+from crowdveil.paper.cases import Case, CaseResult, combine_portions, run_case
 from crowdveil.paper.cities import CitySource
 from crowdveil.vocabulary import Progress
 
@@ -36,7 +36,7 @@ def run_cases(
     folder: Path,
     progress: Progress | None = None,
     workers: int | None = None,
-) -> list[Result]:
+) -> list[CaseResult]:
     """Return results in the order of the cases; those found in the folder are not computed again."""
     kept = folder / "cases.jsonl"
     traces = digest_of(source)
@@ -91,13 +91,13 @@ def _key(case: Case, traces: str) -> str:
     return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _read(path: Path) -> dict[str, Result]:
-    known: dict[str, Result] = {}
+def _read(path: Path) -> dict[str, CaseResult]:
+    known: dict[str, CaseResult] = {}
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
             try:
                 document = json.loads(line)
-                known[document["key"]] = Result.from_json(document["result"])
+                known[document["key"]] = CaseResult.from_json(document["result"])
             except (ValueError, KeyError, TypeError):
                 continue
     return known
@@ -108,7 +108,7 @@ def _is_cut_off(path: Path) -> bool:
     return bool(text) and not text.endswith(b"\n")
 
 
-def _run(source: CitySource, todo: Sequence[tuple[str, Case]], workers: int) -> Iterator[tuple[str, Case, Result]]:
+def _run(source: CitySource, todo: Sequence[tuple[str, Case]], workers: int) -> Iterator[tuple[str, Case, CaseResult]]:
     if len(todo) <= 1 or workers == 1:
         for key, case in todo:
             yield key, case, run_case(source, case)

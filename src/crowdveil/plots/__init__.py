@@ -1,5 +1,4 @@
-"""Maps, charts and self-contained reports: the only room that draws."""
+"""Maps, charts and self-contained reports: the only room that draws.
 
-from crowdveil.extras import require_extra
-
-require_extra("drawing", "plots")
+notebook.py shows values without drawing where matplotlib is missing; the other modules need the extra `plots`.
+"""

@@ -37,7 +37,7 @@ RASTER_ABOVE = 5000
 DECADES = 4
 """How many powers of ten below the largest value the colours tell apart."""
 COLOURS = "viridis"
-Box: TypeAlias = tuple[float, float, float, float]
+AxesBox: TypeAlias = tuple[float, float, float, float]
 
 
 def plot_policy(policy: Policy, *, title: str | None = None) -> Figure:
@@ -102,7 +102,7 @@ def map_figure(
     height = round(bottom + float(size[1]) + TOP, 2)
     figure = StyledFigure(figsize=(width, height), facecolor="white")
 
-    def box(x: float, y: float, w: float, h: float) -> Box:
+    def box(x: float, y: float, w: float, h: float) -> AxesBox:
         return (x / width, y / height, w / width, h / height)
 
     chart = figure.add_axes(box(LEFT, bottom, float(size[0]), float(size[1])), facecolor=GROUND)

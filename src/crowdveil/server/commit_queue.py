@@ -57,13 +57,13 @@ class ReportResult(NamedTuple):
 
 
 Job: TypeAlias = SeatClaim | ReportJob
-Result: TypeAlias = StoredSeat | NoSeat | ReportResult
+QueueResult: TypeAlias = StoredSeat | NoSeat | ReportResult
 
 
 @dataclass(eq=False)
 class _Pending:
     job: Job
-    result: asyncio.Future[Result]
+    result: asyncio.Future[QueueResult]
 
 
 class CommitQueue:
@@ -118,7 +118,7 @@ class CommitQueue:
         self._metrics.reports.labels(result.outcome).inc()
         return result
 
-    async def _submit(self, job: Job) -> Result:
+    async def _submit(self, job: Job) -> QueueResult:
         if len(self._queue) >= self._settings.max_queue_length or self._closing:
             raise refuse("unavailable", "the server is busy; send the same request again")
         pending = _Pending(job, asyncio.get_running_loop().create_future())
@@ -147,14 +147,14 @@ class CommitQueue:
                     pending.result.set_result(result)
             self._wake_scheduler()
 
-    def _write(self, jobs: list[Job]) -> list[Result | Exception]:
+    def _write(self, jobs: list[Job]) -> list[QueueResult | Exception]:
         started = perf_counter()
-        results: list[Result | Exception] = [StoreError("not stored")] * len(jobs)
+        results: list[QueueResult | Exception] = [StoreError("not stored")] * len(jobs)
         for kind, write in ((SeatClaim, self._write_seats), (ReportJob, self._write_reports)):
             indices = [index for index, job in enumerate(jobs) if isinstance(job, kind)]
             if not indices:
                 continue
-            found: list[Result | Exception]
+            found: list[QueueResult | Exception]
             try:
                 found = list(write([jobs[index] for index in indices]))
             except Exception as error:  # every device gets an answer, whatever went wrong

@@ -109,7 +109,10 @@ def _read(folder: Path, tile_url: str | None) -> dict[str, PageFile]:
 
 def _send(file: PageFile | None, request_encoding: str, headers: dict[str, str]) -> Response:
     if file is None:
-        raise refuse("not-found", "page not found; `make web` builds the pages if there are none")
+        raise refuse(
+            "not-found",
+            "this installation has no pages; `make web` builds them in a clone, `make wheel` puts them into a wheel",
+        )
     sent = {**headers, "vary": "accept-encoding"}
     if "gzip" in request_encoding:
         return Response(file.compressed, media_type=file.media_type, headers={**sent, "content-encoding": "gzip"})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from crowdveil.paper.cases import Case, Result
+from crowdveil.paper.cases import Case, CaseResult
 from crowdveil.paper.cities import CitySource
 from crowdveil.plots.figure_spec import OURS, PAPER, FigureSpec
 from crowdveil.simulate.records import Record, interval
@@ -59,7 +59,7 @@ FULL = Effort(
     repeats=9,
 )
 
-FinishedCases = Sequence[tuple[Case, Result]]
+FinishedCases = Sequence[tuple[Case, CaseResult]]
 """Finished cases."""
 
 
@@ -103,7 +103,7 @@ def coverage_records(
 
     Independent are the seeds of one case, or the draws of targets and positions of the grid, averaged over seeds.
     """
-    groups: dict[tuple[Any, ...], list[tuple[Case, Result]]] = {}
+    groups: dict[tuple[Any, ...], list[tuple[Case, CaseResult]]] = {}
     for case, result in found:
         setting = (case.epsilon_per_km, case.delta, len(case.targets), case.rounds, case.uploads)
         where = case.offset if by_offset else None
