@@ -184,7 +184,7 @@ def test_whoever_has_no_frequent_place_is_told_what_null_tells(look: Look, serve
         assert b"nullnull" in next(one.body for one in sent if one.method == "PUT")
 
 
-def test_a_protected_null_is_drawn_by_dice_like_anyones(look: Look, server: Server, tmp_path: Path) -> None:
+def test_a_protected_null_is_drawn_at_random_like_any_place(look: Look, server: Server, tmp_path: Path) -> None:
     start(server, "protected", null_epsilon=math.log(16))
     with look("join") as screen:
         page = screen.page

@@ -95,7 +95,7 @@ export interface DeviceState {
   readonly known: readonly { readonly campaign: string; readonly name: string | null }[];
 }
 
-export interface CheckedCampaign {
+export interface CheckedView {
   readonly info: AnnouncementView;
   readonly cells: number;
   readonly policyHash: string;
@@ -181,11 +181,11 @@ export type WorkerEvent =
   | { readonly what: "checking"; readonly done: number; readonly total: number }
   | { readonly what: "request"; readonly request: LoggedRequest }
   | { readonly what: "elsewhere"; readonly busy: boolean }
-  | { readonly what: "changed"; readonly checked: CheckedCampaign; readonly places: PlacesView };
+  | { readonly what: "changed"; readonly checked: CheckedView; readonly places: PlacesView };
 
 export interface WorkerApi {
   open(campaign: string): Promise<DeviceState>;
-  look(): Promise<CheckedCampaign>;
+  look(): Promise<CheckedView>;
   places(): Promise<PlacesView>;
   importFile(file: File, zone: string): Promise<SourceView>;
   removeSource(id: number): Promise<void>;

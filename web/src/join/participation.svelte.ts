@@ -4,7 +4,7 @@ import type { PrivacyLimits } from "../core/client/privacy_limits";
 import { campaignIn, inviteIn, typedInvite } from "./address";
 import { failureFrom } from "./failure";
 import type {
-  CheckedCampaign,
+  CheckedView,
   DeviceState,
   Failure,
   LoggedRequest,
@@ -47,7 +47,7 @@ export class Participation {
   readonly campaign = campaignIn(location.pathname);
   stage: Stage = $state("loading");
   local: DeviceState | null = $state.raw(null);
-  checked: CheckedCampaign | null = $state.raw(null);
+  checked: CheckedView | null = $state.raw(null);
   places: PlacesView | null = $state.raw(null);
   failure: Failure | null = $state.raw(null);
   /** About files or a recording; the page as a whole goes on. */
@@ -271,7 +271,7 @@ export class Participation {
     else if (!same(before?.sources, sources)) await this.find();
   }
 
-  async #askAgain(checked: CheckedCampaign, places: PlacesView): Promise<void> {
+  async #askAgain(checked: CheckedView, places: PlacesView): Promise<void> {
     await this.#refresh();
     this.changed = checked.policyHash === this.checked?.policyHash ? "visits" : "round";
     this.checked = checked;

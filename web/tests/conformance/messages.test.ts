@@ -14,7 +14,7 @@ import { readProblem } from "../../src/core/wire/problem";
 import { cases, json, refusal } from "./vectors";
 
 interface ReportCase {
-  readonly kind: "upload";
+  readonly kind: "report";
   readonly symbol: number | null;
   readonly round: number;
   readonly policy_hash: string;
@@ -46,7 +46,7 @@ const all = cases<ReportCase | SeatRequestCase | ReadCase>("messages");
 
 describe("messages", () => {
   test("reports have the same bytes and digests, and one length", () => {
-    const reports = all.filter((one) => one.kind === "upload");
+    const reports = all.filter((one) => one.kind === "report");
     for (const one of reports) {
       const bytes = reportBytes({ round: one.round, policyHash: one.policy_hash }, one.symbol);
       expect(text(bytes)).toBe(one.bytes);
@@ -65,7 +65,7 @@ describe("messages", () => {
   test("what the server says is read, or refused, alike", async () => {
     const seen = { ok: 0, refused: 0 };
     for (const one of all) {
-      if (one.kind === "upload" || one.kind === "enrolment") continue;
+      if (one.kind === "report" || one.kind === "enrolment") continue;
       const said = await refusal(() => READERS[one.kind](utf8(one.body)));
       expect(said === null, `${one.kind} ${one.body.slice(0, 600)}: ${String(said)}`).toBe(one.ok);
       seen[one.ok ? "ok" : "refused"] += 1;

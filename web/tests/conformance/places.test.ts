@@ -84,7 +84,7 @@ interface ProfileCase {
   readonly delta: number;
   readonly rule: Rule;
   readonly targets: readonly number[];
-  readonly dice: number;
+  readonly rng: number;
   readonly place: number | null;
 }
 
@@ -102,7 +102,7 @@ test("the same visits make the same profile to 1e-12, and the same place to repo
     for (const [cell, probability] of one.profile) {
       expect(Math.abs((profile.get(cell) ?? NaN) - probability)).toBeLessThanOrEqual(1e-12 * probability);
     }
-    const place = choosePlace(profile, one.delta, one.rule, one.targets, (below) => one.dice % below);
+    const place = choosePlace(profile, one.delta, one.rule, one.targets, (below) => one.rng % below);
     expect(place).toBe(one.place ?? NULL);
     places.add(one.place);
   }

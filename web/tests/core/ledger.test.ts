@@ -53,7 +53,7 @@ describe.each(STORAGES)("a ledger in %s", (_, storage) => {
   test("counts what was spent before it, and is begun once", async () => {
     const place = storage();
     const ledger = await started(place, 3 * LN4);
-    await expect(ledger.create(0)).rejects.toThrow(/there is a ledger already/);
+    await expect(ledger.create(0)).rejects.toThrow(/a ledger exists already/);
     await expect(ledger.drawOnce("c", LN4, 3 * LN4, () => 0)).rejects.toThrow(/Your limit was used up before this ledger began/);
     expect(() => ledger.create(-1)).toThrow(/alreadySpentEpsilonPerKm = -1/);
   });
@@ -63,7 +63,7 @@ describe.each(STORAGES)("a ledger in %s", (_, storage) => {
     await ledger.drawOnce("c", LN4, 3 * LN4, () => 0);
     await ledger.deleteEverything();
     expect(await ledger.exists()).toBe(false);
-    await expect(ledger.entries()).rejects.toThrow(/cut short/);
+    await expect(ledger.entries()).rejects.toThrow(/truncated/);
     await ledger.create(LN4);
     expect(await ledger.spentEpsilonPerKm()).toBe(LN4);
   });
@@ -73,14 +73,14 @@ test("a failing draw stores nothing, and the next one is the first", async () =>
   const place = new IndexedDbStorage("test", new IDBFactory());
   const ledger = await started(place);
   const failing = ledger.drawOnce("c", LN4, 3 * LN4, () => {
-    throw new Error("no dice");
+    throw new Error("no random bits");
   });
-  await expect(failing).rejects.toThrow("no dice");
+  await expect(failing).rejects.toThrow("no random bits");
   expect(await ledger.entry("c")).toBeNull();
   expect((await ledger.drawOnce("c", LN4, 3 * LN4, () => 5)).symbol).toBe(5);
 });
 
-test("a ledger that was altered, cut short or reordered is refused", async () => {
+test("a ledger that was altered, truncated or reordered is refused", async () => {
   const place = new MemoryStorage();
   const ledger = await started(place);
   await ledger.drawOnce("c", LN4, 3 * LN4, () => 3);
@@ -95,11 +95,11 @@ test("a ledger that was altered, cut short or reordered is refused", async () =>
     [second, first],
   ]) {
     place.events = wrong;
-    await expect(ledger.entries(), JSON.stringify(wrong)).rejects.toThrow(/the ledger was (altered|cut short)/);
+    await expect(ledger.entries(), JSON.stringify(wrong)).rejects.toThrow(/the ledger was (altered|truncated)/);
   }
   place.events = events;
   place.head = head === null ? null : { ...head, digest: "00" };
-  await expect(ledger.entries()).rejects.toThrow(/cut short/);
+  await expect(ledger.entries()).rejects.toThrow(/truncated/);
 });
 
 test("turning the clock back frees nothing, and times never run backwards", async () => {

@@ -47,10 +47,10 @@ const DAYS = { day: 1, week: 7 } as const;
 /** A round may close while a device looks at it; the device then looks again, at most this often. */
 const SEAT_ATTEMPTS = 3;
 
-/** What the device's owner decides. */
+/** Settings of a device, decided by its owner. */
 export interface DeviceSettings {
   readonly limits: PrivacyLimits;
-  /** Weeks (or days, as the campaign asks) up to today that the profile is made from. */
+  /** Number of weeks (or days, as the campaign asks) up to today that the profile is made from. */
   readonly periods: number;
   /** After how many of them a visit counts half. */
   readonly halfLifePeriods: number;
@@ -61,7 +61,7 @@ export interface DeviceSettings {
 export const DEFAULT_SETTINGS: DeviceSettings = { limits: DEFAULT_LIMITS, periods: 26, halfLifePeriods: 4, seatIntervalS: 1 };
 
 /** A campaign that passed every check; nothing was sent about this device yet. */
-export interface Offer {
+export interface CheckedCampaign {
   readonly announcement: Announcement;
   readonly area: Area;
   readonly policy: Policy;
@@ -105,7 +105,7 @@ export class Device {
   }
 
   /** Fetch the announcement and the policy, and check both; the server learns only that someone asked. */
-  async look(campaign: string): Promise<Offer> {
+  async checkCampaign(campaign: string): Promise<CheckedCampaign> {
     const announcement = await this.client.campaign(campaign);
     if (announcement.campaign !== campaign) {
       throw new UnexpectedAnswer(
@@ -130,20 +130,20 @@ export class Device {
     return periodsFrom(this.environment.today() - days * this.settings.periods, this.settings.periods, days);
   }
 
-  profile(offer: Offer, visits: Visits): Profile {
-    const periods = this.periods(offer.announcement);
-    return recency(countVisits(visits, offer.area, periods), periods, this.settings.halfLifePeriods);
+  profile(checked: CheckedCampaign, visits: Visits): Profile {
+    const periods = this.periods(checked.announcement);
+    return recency(countVisits(visits, checked.area, periods), periods, this.settings.halfLifePeriods);
   }
 
   /** The cell to draw from, or `NULL`; it stays on the device. */
-  place(offer: Offer, profile: Profile): number {
-    const { delta, rule } = offer.announcement;
-    return choosePlace(profile, delta, rule, offer.policy.targets, this.environment.randomBelow);
+  place(checked: CheckedCampaign, profile: Profile): number {
+    const { delta, rule } = checked.announcement;
+    return choosePlace(profile, delta, rule, checked.policy.targets, this.environment.randomBelow);
   }
 
   /** Explain what would leave the device, what others can learn from it at most, and what it costs. */
-  async explain(offer: Offer, cell: number): Promise<Explanation> {
-    const { announcement, policy, certificate, round } = offer;
+  async explain(checked: CheckedCampaign, cell: number): Promise<Explanation> {
+    const { announcement, policy, certificate, round } = checked;
     const { name, rounds, epsilonPerKm, nullEpsilon } = announcement;
     const spent = await this.ledger.spentEpsilonPerKm();
     const text = [
@@ -170,7 +170,7 @@ export class Device {
    */
   async join(
     campaign: string,
-    profileFor: (offer: Offer) => Profile | Promise<Profile>,
+    profileFor: (checked: CheckedCampaign) => Profile | Promise<Profile>,
     agree: (explanation: Explanation) => boolean | Promise<boolean>,
     invite: string | null = null,
   ): Promise<LedgerEntry> {
@@ -195,24 +195,24 @@ export class Device {
 
   private async takeSeatAndDraw(
     campaign: string,
-    profileFor: (offer: Offer) => Profile | Promise<Profile>,
+    profileFor: (checked: CheckedCampaign) => Profile | Promise<Profile>,
     agree: (explanation: Explanation) => boolean | Promise<boolean>,
     invite: string | null,
   ): Promise<LedgerEntry> {
     let mismatch = "";
     for (let attempt = 0; attempt < SEAT_ATTEMPTS; attempt++) {
-      const offer = await this.look(campaign);
+      const checked = await this.checkCampaign(campaign);
       const sinceS = this.environment.monotonicS();
-      const cell = this.place(offer, await profileFor(offer));
-      if (!(await agree(await this.explain(offer, cell)))) {
+      const cell = this.place(checked, await profileFor(checked));
+      if (!(await agree(await this.explain(checked, cell)))) {
         throw new OwnerDeclined(`You declined to answer campaign ${campaign}. This phone sent nothing.`);
       }
       await this.waitForInterval(sinceS);
       const seat = await this.seat(campaign, invite);
-      if (seat.round === offer.round && seat.policyHash === offer.policy.hash) return this.draw(offer, cell);
+      if (seat.round === checked.round && seat.policyHash === checked.policy.hash) return this.draw(checked, cell);
       mismatch =
         `The seat is in round ${seat.round + 1} under policy ${seat.policyHash.slice(0, 12)}, but round ` +
-        `${offer.round + 1} under ${offer.policy.hash.slice(0, 12)} is announced.`;
+        `${checked.round + 1} under ${checked.policy.hash.slice(0, 12)} is announced.`;
     }
     throw new CampaignRefused(
       "The server gave this phone other conditions than it announced to everyone. This phone did not answer.",
@@ -239,8 +239,8 @@ export class Device {
     return (await this.ledger.seat(campaign, seat)).seat as NonNullable<LedgerEntry["seat"]>;
   }
 
-  private draw(offer: Offer, cell: number): Promise<LedgerEntry> {
-    const { policy, certificate, announcement } = offer;
+  private draw(checked: CheckedCampaign, cell: number): Promise<LedgerEntry> {
+    const { policy, certificate, announcement } = checked;
     const { campaign, epsilonPerKm } = announcement;
     const clear = cell === NULL && !policy.protectsNull;
     return this.ledger.drawOnce(campaign, epsilonPerKm, this.settings.limits.lifetimeEpsilonPerKm, () => {
@@ -257,7 +257,7 @@ export class Device {
     const seat = entry.seat as NonNullable<LedgerEntry["seat"]>;
     const report = reportBytes(seat, entry.symbol === NULL ? null : entry.symbol);
     try {
-      const receipt = await this.client.report(entry.campaign, entry.secret, report);
+      const receipt = await this.client.sendReport(entry.campaign, entry.secret, report);
       const same =
         receipt.campaign === entry.campaign &&
         receipt.participant === seat.participant &&

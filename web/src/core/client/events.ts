@@ -1,8 +1,8 @@
-// The events a ledger is made of, chained by digests, and what they add up to for one campaign.
+// Define the events of a ledger, chained by digests, and the entry that they give for one campaign.
 //
 // Each digest covers the event and the digest before it, and the head repeats the last one, so an event that was changed,
-// removed or cut off is found. Whoever may write the ledger may also compute digests: they find damage and clumsy edits, not
-// the device's owner. Bodies are texts and whole numbers; reals stand in them as the shortest text that reads back the same.
+// removed or cut off is detected. Anyone who can write the ledger can also compute digests: they detect damage and careless
+// edits, not a deliberate change by the device's owner. Bodies are texts and whole numbers; reals stand in them as the shortest text that reads back the same.
 
 import { canonicalJson } from "../codec";
 import { LedgerAltered } from "../errors";
@@ -32,16 +32,16 @@ export interface LedgerEntry {
   readonly secret: string;
   readonly seat: { readonly participant: number; readonly round: number; readonly policyHash: string } | null;
   readonly epsilonPerKm: number;
-  /** null until drawn; then for good. `NULL` (-1) is a drawn value too. */
+  /** null until a symbol is drawn; it never changes after that. `NULL` (-1) is a drawn value too. */
   readonly symbol: number | null;
   readonly state: EntryState;
   readonly receiptDigest: string;
   readonly reason: string;
-  /** When the last thing happened; informative only. */
+  /** When the last event was recorded; for people to read. */
   readonly at: string;
 }
 
-/** The event that follows; its time is never before the last one's, whatever the clock says. */
+/** Make the next event; its time is never before that of the last one, whatever the clock says. */
 export function nextEvent(
   events: readonly LedgerEvent[],
   campaign: string,
@@ -51,22 +51,22 @@ export function nextEvent(
 ): LedgerEvent {
   const last = events.at(-1);
   const before = last === undefined ? "" : timeOf(last);
-  const told = { ...body, at: now > before ? now : before };
+  const timed = { ...body, at: now > before ? now : before };
   const number = events.length;
-  return { number, campaign, kind, body: told, digest: digestOf(last?.digest ?? "", number, campaign, kind, told) };
+  return { number, campaign, kind, body: timed, digest: digestOf(last?.digest ?? "", number, campaign, kind, timed) };
 }
 
-/** Check the chain from the first event to the head, or say where it breaks. */
+/** Check the chain from the first event to the head, or say where it is broken. */
 export function checkChain(events: readonly LedgerEvent[], head: Head | null): void {
   let before = "";
   events.forEach(({ number, campaign, kind, body, digest }, expected) => {
     if (number !== expected || digestOf(before, number, campaign, kind, body) !== digest) {
-      throw new LedgerAltered(`the ledger was altered at event ${expected}; nothing is said on its word`);
+      throw new LedgerAltered(`the ledger was altered at event ${expected}; this device does not take part with it`);
     }
     before = digest;
   });
   if (events[0]?.kind !== "created" || head?.number !== events.length - 1 || head.digest !== before) {
-    throw new LedgerAltered("the ledger was cut short; nothing is said on its word");
+    throw new LedgerAltered("the ledger was truncated; this device does not take part with it");
   }
 }
 

@@ -1,8 +1,9 @@
-// What this device has ever said, and what it has cost; written before anything is sent.
+// Record everything a device has ever reported, and its privacy loss; written before anything is sent.
 //
-// The loss is the sum of ε per km over all campaigns in which a symbol was drawn. No clock enters the sum, so turning it back
-// frees nothing. A device that lost its ledger (cleared data, another browser) cannot know what it said before: `create` asks
-// what was already spent, and the careful answer is the whole limit. The place is not in here: only the symbol drawn from it.
+// The loss is the sum of ε per km over all campaigns in which a symbol was drawn, whether or not it was acknowledged, because it
+// may have arrived. The clock is not part of the sum, so setting it back frees nothing. A device that lost its ledger (cleared
+// data, another browser) cannot know what it reported before. So a ledger is never created implicitly: `create` asks what was
+// already spent, and the safe answer is the whole limit. The place is not recorded: only the symbol that was drawn from it.
 
 import { FileFormatError, InputError, LimitReached } from "../errors";
 import { exact, general } from "../formatting";
@@ -36,14 +37,14 @@ export class Ledger {
     return this.storage.transact((events) => ({ append: null, result: events.length > 0 }));
   }
 
-  /** Begin a ledger; on a device that took part before, say what may have been spent (if unknown, the whole limit). */
+  /** Create a ledger; on a device that took part before, give what may have been spent (if unknown, the whole limit). */
   create(alreadySpentEpsilonPerKm: number): Promise<void> {
     if (!(Number.isFinite(alreadySpentEpsilonPerKm) && alreadySpentEpsilonPerKm >= 0)) {
-      const expected = "should be a finite number, 0 for a new device";
+      const expected = "should be a finite number of at least 0; 0 for a new device";
       throw new InputError("alreadySpentEpsilonPerKm", alreadySpentEpsilonPerKm, expected);
     }
     return this.storage.transact((events) => {
-      if (events.length > 0) throw new FileFormatError("there is a ledger already; what it counts stays spent");
+      if (events.length > 0) throw new FileFormatError("a ledger exists already; what it records stays spent");
       const body = { already_spent_epsilon_per_km: exact(alreadySpentEpsilonPerKm) };
       return { append: nextEvent([], "", "created", body, this.clock()), result: undefined };
     });
@@ -70,20 +71,20 @@ export class Ledger {
     return this.read((events) => checkLifetime(answeredIn(events), spentEpsilonPerKm(events), epsilonPerKm, limitEpsilonPerKm));
   }
 
-  /** The participant's secret in a campaign: made once, before it is first sent. */
+  /** Record the participant's secret in a campaign; it is made once, before it is first sent. */
   begin(campaign: string, secret: () => string): Promise<LedgerEntry> {
     return this.once(campaign, "secret", () => ({ secret: secret() }));
   }
 
-  /** The seat the server gave: the first one stays. */
+  /** Record the seat that the server gave; the first one stays. */
   seat(campaign: string, seat: NonNullable<LedgerEntry["seat"]>): Promise<LedgerEntry> {
     const { participant, round, policyHash } = seat;
     return this.once(campaign, "seat", () => ({ participant, round, policy_hash: policyHash }));
   }
 
   /**
-   * Draw and store in one step; a symbol that is already there is returned instead. `draw` is not called when the loss would
-   * pass the limit, and must not wait for anything.
+   * Draw a symbol and record it in one transaction; if one is recorded already, return that one instead. `draw` is not called
+   * if the loss would exceed the limit, and must not wait for anything.
    */
   drawOnce(campaign: string, epsilonPerKm: number, lifetimeEpsilonPerKm: number, draw: () => number): Promise<LedgerEntry> {
     return this.once(campaign, "drawn", (events) => {
@@ -92,16 +93,17 @@ export class Ledger {
     });
   }
 
+  /** Record that the server has stored the report. */
   acknowledge(campaign: string, receiptDigest: string): Promise<LedgerEntry> {
     return this.once(campaign, "acknowledged", () => ({ receipt_digest: receiptDigest }));
   }
 
-  /** Take down that the server will never count the report; its loss stays counted, because it was seen. */
+  /** Record that the server will never count the report; its loss stays counted, because the server saw it. */
   refuse(campaign: string, reason: string): Promise<LedgerEntry> {
     return this.once(campaign, "refused", () => ({ reason }));
   }
 
-  /** Forget everything on this device. What the server was told stays told. */
+  /** Delete everything on this device; what was sent to the server stays there. */
   deleteEverything(): Promise<void> {
     return this.storage.clear();
   }

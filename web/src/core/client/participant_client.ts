@@ -41,7 +41,7 @@ export class ParticipantClient extends RetryingClient {
   }
 
   /** Send the report, as often as necessary and always with the same bytes. */
-  report(campaign: string, secret: string, report: Bytes): Promise<Receipt> {
+  sendReport(campaign: string, secret: string, report: Bytes): Promise<Receipt> {
     const headers = { accept: JSON_TYPE, "content-type": JSON_TYPE, authorization: `Bearer ${secret}` };
     return this.send({ method: "PUT", path: pathOf(campaign, "/report"), headers, body: report }, readReceipt);
   }

@@ -1,13 +1,13 @@
-// How the page reaches its server: one method, so that the network, a server in a test and a fault injector are the same.
+// Send requests to the page's server, through one method, so that a device works alike over the network and in tests.
 //
-// Requests go to the page's own origin and nowhere else. A transport answers with whatever status came, or throws a
-// ServerUnreachable; it never repeats a request by itself, because only the device knows what may be sent twice.
+// Requests go to the page's own origin and nowhere else. A transport returns whatever status the server answered with, or throws
+// a ServerUnreachable. It never retries, because only the device knows what may be sent twice.
 
 import { CrowdveilError, messageOf, ServerUnreachable } from "../errors";
 import { concat, type Bytes } from "../platform/bytes";
 
 const TIMEOUT_MS = 20_000;
-/** A policy of a million cells fits; a reply without end does not. */
+/** Largest reply; a policy of a million cells fits, and an endless reply is cut off. */
 const MAX_REPLY_BYTES = 2 ** 26;
 
 export interface HttpRequest {

@@ -1,7 +1,7 @@
 // From visits to what the page shows: frequent places, the one that is drawn from, and the chances of what would be sent.
 
 import { regionsOf } from "../../core/area/regions";
-import type { Device, Offer } from "../../core/client/device";
+import type { CheckedCampaign, Device } from "../../core/client/device";
 import { answerText, describeReport, reportFigures, symbolProbabilities } from "../../core/client/explain";
 import type { Policy } from "../../core/policy/policy";
 import { countVisits, type Counts } from "../../core/profile/counts";
@@ -22,12 +22,12 @@ export interface FoundPlaces {
   readonly view: Omit<PlacesView, "reply">;
 }
 
-export async function findPlaces(device: Device, offer: Offer, visits: Visits): Promise<FoundPlaces> {
-  const { announcement, area, policy } = offer;
+export async function findPlaces(device: Device, checked: CheckedCampaign, visits: Visits): Promise<FoundPlaces> {
+  const { announcement, area, policy } = checked;
   const periods = device.periods(announcement);
   const counts = countVisits(visits, area, periods);
-  const profile = device.profile(offer, visits);
-  const place = device.place(offer, profile);
+  const profile = device.profile(checked, visits);
+  const place = device.place(checked, profile);
   const frequent = new Set(frequentPlaces(profile, announcement.delta));
   const wanted = new Set(policy.targets);
   const views = [...profile].map(([cell, probability]): PlaceView => {
@@ -46,7 +46,7 @@ export async function findPlaces(device: Device, offer: Offer, visits: Visits): 
       places: views.slice(0, MAX_PLACES),
       frequent: frequent.size,
       chosen: place === NULL ? null : place,
-      map: await mapOf(offer, profile),
+      map: await mapOf(checked, profile),
     },
   };
 }
@@ -71,9 +71,9 @@ export function replyPreview(policy: Policy, place: number): ReplyPreview {
   return { ...said, clear: false, chances, others };
 }
 
-async function mapOf(offer: Offer, profile: Profile): Promise<MapView> {
-  const { area } = offer;
-  const { targets } = offer.policy;
+async function mapOf(checked: CheckedCampaign, profile: Profile): Promise<MapView> {
+  const { area } = checked;
+  const { targets } = checked.policy;
   const cells =
     area.cells <= MAX_REGIONS
       ? Array.from({ length: area.cells }, (_, cell) => cell)

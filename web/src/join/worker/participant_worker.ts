@@ -1,7 +1,7 @@
 // The device, as the page asks it: one campaign, its owner's visits, one draw.
 
 import { explain, type Certificate } from "../../core/certify/certificate";
-import { DEFAULT_ENVIRONMENT, DEFAULT_SETTINGS, Device, type Offer } from "../../core/client/device";
+import { DEFAULT_ENVIRONMENT, DEFAULT_SETTINGS, Device, type CheckedCampaign } from "../../core/client/device";
 import type { LedgerEntry } from "../../core/client/events";
 import { IndexedDbStorage } from "../../core/client/indexeddb_storage";
 import { Ledger } from "../../core/client/ledger";
@@ -18,7 +18,7 @@ import { readAnnouncement, type Announcement } from "../../core/wire/participant
 import { FailureError } from "../failure";
 import type {
   AnnouncementView,
-  CheckedCampaign,
+  CheckedView,
   DeviceState,
   EntryView,
   PlacesView,
@@ -53,7 +53,7 @@ export class ParticipantWorker implements WorkerApi {
   readonly #client: ParticipantClient;
   readonly #certified = new Map<string, Certificate>();
   #campaign = "";
-  #offer: Offer | null = null;
+  #current: CheckedCampaign | null = null;
   /** The place, and the area and visits that it was found from. */
   #found: (FoundPlaces & { readonly from: string }) | null = null;
   /** What the owner saw at the last press of the button; null after a no. */
@@ -94,8 +94,8 @@ export class ParticipantWorker implements WorkerApi {
   }
 
   /** Fetch and check; without a network, check again what was fetched last. */
-  async look(): Promise<CheckedCampaign> {
-    this.#offer = this.#found = null;
+  async look(): Promise<CheckedView> {
+    this.#current = this.#found = null;
     this.#transport.restore();
     try {
       const checked = await this.#checked(null);
@@ -114,8 +114,8 @@ export class ParticipantWorker implements WorkerApi {
   }
 
   async places(): Promise<PlacesView> {
-    const offer = this.#shown();
-    return placesView(offer, await this.#find(offer));
+    const checked = this.#shown();
+    return placesView(checked, await this.#find(checked));
   }
 
   async importFile(file: File, zone: string): Promise<SourceView> {
@@ -175,18 +175,18 @@ export class ParticipantWorker implements WorkerApi {
   }
 
   async deleteEverything(): Promise<void> {
-    this.#offer = this.#found = null;
+    this.#current = this.#found = null;
     this.#transport.restore();
     await this.#localData.clear();
     await this.#ledger.deleteEverything();
   }
 
-  async #checked(offlineSince: number | null): Promise<CheckedCampaign> {
+  async #checked(offlineSince: number | null): Promise<CheckedView> {
     // Who has no ledger yet has spent nothing that is known; it is made, and asked about, with the first draw.
     const ledger = (await this.#ledger.exists()) ? this.#ledger : await emptyLedger();
-    const offer = await (await this.#device(ledger)).look(this.#campaign);
-    this.#offer = offer;
-    return checkedView(offer, offlineSince);
+    const checked = await (await this.#device(ledger)).checkCampaign(this.#campaign);
+    this.#current = checked;
+    return checkedView(checked, offlineSince);
   }
 
   /** For a start without a network; where there is no room, the page goes on without. */
@@ -198,7 +198,7 @@ export class ParticipantWorker implements WorkerApi {
     }
   }
 
-  async #lookAtKept(kept: KeptCampaign): Promise<CheckedCampaign> {
+  async #lookAtKept(kept: KeptCampaign): Promise<CheckedView> {
     this.#transport.restore(kept.replies);
     this.#transport.useShown();
     try {
@@ -215,7 +215,7 @@ export class ParticipantWorker implements WorkerApi {
     if (this.#found !== null) this.#transport.useShown();
     return device.join(
       this.#campaign,
-      (offer) => this.#profileToReport(offer),
+      (checked) => this.#profileToReport(checked),
       () => this.#seen !== null,
       invite,
     );
@@ -232,26 +232,26 @@ export class ParticipantWorker implements WorkerApi {
 
   /**
    * The place of the visits there are now, under the policy there is now. The button was pressed for what was seen beside
-   * it; for another place, or other dice, it has to be pressed again.
+   * it; for another place, or other chances, it has to be pressed again.
    */
-  async #profileToReport(offer: Offer): Promise<Profile> {
-    this.#offer = offer;
-    let found = await this.#find(offer);
-    while (!isSeen(this.#seen, offer, found)) {
+  async #profileToReport(checked: CheckedCampaign): Promise<Profile> {
+    this.#current = checked;
+    let found = await this.#find(checked);
+    while (!isSeen(this.#seen, checked, found)) {
       const answer = new Promise<ShownChoice | null>((resolve) => (this.#answer = resolve));
-      this.#tell({ what: "changed", checked: checkedView(offer, null), places: placesView(offer, found) });
+      this.#tell({ what: "changed", checked: checkedView(checked, null), places: placesView(checked, found) });
       this.#seen = await answer;
       if (this.#seen === null) break;
-      found = await this.#find(offer);
+      found = await this.#find(checked);
     }
     return found.place === NULL ? new Map<number, number>() : new Map([[found.place, 1]]);
   }
 
   /** Frequent places; as long as area and visits stay, so does the one that chance picked. */
-  async #find(offer: Offer): Promise<FoundPlaces> {
-    const from = JSON.stringify([offer.area.digest, await this.#localData.sources()]);
+  async #find(checked: CheckedCampaign): Promise<FoundPlaces> {
+    const from = JSON.stringify([checked.area.digest, await this.#localData.sources()]);
     if (this.#found?.from === from) return this.#found;
-    const found = await findPlaces(await this.#device(this.#ledger), offer, await this.#localData.visits());
+    const found = await findPlaces(await this.#device(this.#ledger), checked, await this.#localData.visits());
     this.#found = { ...found, from };
     return this.#found;
   }
@@ -277,9 +277,9 @@ export class ParticipantWorker implements WorkerApi {
     });
   }
 
-  #shown(): Offer {
-    if (this.#offer === null) throw new InputError("campaign", this.#campaign, "look at it first");
-    return this.#offer;
+  #shown(): CheckedCampaign {
+    if (this.#current === null) throw new InputError("campaign", this.#campaign, "should be looked at first");
+    return this.#current;
   }
 
   /** What was announced last, even if it was refused. */
@@ -308,11 +308,11 @@ export class ParticipantWorker implements WorkerApi {
   }
 }
 
-function isSeen(seen: ShownChoice | null, { policy }: Offer, { view }: FoundPlaces): boolean {
+function isSeen(seen: ShownChoice | null, { policy }: CheckedCampaign, { view }: FoundPlaces): boolean {
   return seen?.policyHash === policy.hash && seen.chosen === view.chosen;
 }
 
-function placesView({ policy }: Offer, { place, view }: FoundPlaces): PlacesView {
+function placesView({ policy }: CheckedCampaign, { place, view }: FoundPlaces): PlacesView {
   return { ...view, reply: replyPreview(policy, place) };
 }
 
@@ -338,7 +338,7 @@ function infoView(announcement: Announcement): AnnouncementView {
   return { campaign, name, offer, epsilonPerKm, delta, period, nullEpsilon, enrolment, rounds, round, state };
 }
 
-function checkedView({ announcement, area, policy, certificate }: Offer, offlineSince: number | null): CheckedCampaign {
+function checkedView({ announcement, area, policy, certificate }: CheckedCampaign, offlineSince: number | null): CheckedView {
   return {
     info: infoView(announcement),
     cells: area.cells,
