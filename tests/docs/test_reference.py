@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
 
 import crowdveil as cv
-from tests.docs.pages import DOCS, ROOT, USER_PAGES, headings, name_of, read, sections
+from tests.docs.pages import DOCS, ROOT, USER_PAGES, headings, inline_code, name_of, read, sections
 from tests.docs.parser import options_of, verbs
 
 COMMANDS = sections(read(DOCS / "reference" / "command-line.md"))
@@ -48,6 +49,13 @@ def test_every_function_and_class_of_the_library_page_is_shown_in_use() -> None:
 @pytest.mark.parametrize("page", USER_PAGES, ids=name_of)
 def test_every_public_name_that_a_page_uses_exists(page: Path) -> None:
     assert set(re.findall(r"\bcv\.(\w+)", read(page))) <= set(cv.__all__)
+
+
+@pytest.mark.parametrize("page", USER_PAGES, ids=name_of)
+def test_every_module_and_function_that_a_page_names_exists(page: Path) -> None:
+    for code in inline_code(read(page)):
+        if found := re.match(r"crowdveil(?!\.sqlite)(?:\.[a-z]\w+)+", code):
+            pkgutil.resolve_name(found[0])
 
 
 def test_the_layout_that_contributors_read_is_the_tree() -> None:
