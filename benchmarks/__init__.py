@@ -1,1 +1,1 @@
-"""Side by side with the peers, ratios in one run: `make bench`."""
+"""Measure crowdveil side by side with its peers, with ratios from one run: `make bench`."""

@@ -1,4 +1,4 @@
-"""Print one table, write results.json and the plots, and fail if a line is not met and does not say why."""
+"""Print one table, write results.json and the plots, and fail if a line misses its limit without stating a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A module of these benchmarks in a process of its own, so that its memory can be read."""
+"""Run a module of these benchmarks in a process of its own, so that its memory can be measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One campaign in a process of its own, so that its memory can be read: python -m benchmarks.campaign USERS."""
+"""Run one campaign in a process of its own, so that its memory can be measured: python -m benchmarks.campaign USERS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instances that are measured: square cities of 1 km cells with lumpy, seeded priors."""
+"""Make the instances that are measured: square cities of 1 km cells with uneven, seeded priors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates beside qif's `is_private`: seconds, and who is right at the bound."""
+"""Compare certificates with qif's `is_private`: seconds, and which of them is right at the bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise and reports beside the peers' planar Laplace samplers: points a second, and whether the noise is right."""
+"""Compare noise and reports with the peers' planar Laplace samplers: points a second, and correctness of the noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where people are, from the same reports: crowdveil's pooled estimate beside iterative Bayesian updates."""
+"""Compare crowdveil's pooled estimate of the prior with iterative Bayesian updates, on the same reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Definition 1 to 60 digits, slowly and plainly; it shares nothing with crowdveil's own checker.
+"""Check Definition 1 to 60 digits, slowly and plainly, without any code of crowdveil's own checker.
 
 for all cells i, j and every symbol s:    ln P(s | i) - ln P(s | j) ≤ ε d(i,j),      d in km
 """

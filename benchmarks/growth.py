@@ -1,4 +1,4 @@
-"""How the cost grows with cells, targets and users."""
+"""Measure how the cost grows with cells, targets and users."""
 
 from __future__ import annotations
 

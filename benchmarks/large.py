@@ -1,4 +1,7 @@
-"""One large case in a process of its own, so that its memory can be read: python -m benchmarks.large SIDE TARGETS."""
+"""Run one large case in a process of its own, so that its memory can be measured.
+
+python -m benchmarks.large SIDE TARGETS
+"""
 
 from __future__ import annotations
 

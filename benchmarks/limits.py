@@ -1,4 +1,4 @@
-"""Large areas and crowds beside limits of time and memory."""
+"""Compare large areas and crowds with limits of time and memory."""
 
 from __future__ import annotations
 

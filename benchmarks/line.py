@@ -1,4 +1,4 @@
-"""A line of the table, and its verdict."""
+"""Define a line of the table, and its verdict."""
 
 from __future__ import annotations
 

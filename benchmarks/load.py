@@ -1,8 +1,8 @@
-"""Many devices at once, in a process of their own: python -m benchmarks.load PORT DEVICES.
+"""Simulate many devices at once, in a process of their own: python -m benchmarks.load PORT DEVICES.
 
-As cheap as Python allows, because it shares two cores with the server that it measures: requests are one `%` of a
-template, and of an answer only its status and its end are looked at. Blocks are asked for in lines of JSON on the
-standard input, and told in lines of JSON.
+It uses as little time as Python allows, because it shares two cores with the server that it measures: requests are made
+by one `%` of a template, and only the status and the end of an answer are read. Commands are lines of JSON on the
+standard input; results are lines of JSON on the standard output.
 """
 
 from __future__ import annotations

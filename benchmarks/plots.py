@@ -1,4 +1,4 @@
-"""The curves as pictures."""
+"""Plot the curves."""
 
 from __future__ import annotations
 

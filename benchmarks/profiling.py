@@ -1,4 +1,4 @@
-"""Profiling many fixes beside DuckDB by hand, polars and scikit-mobility."""
+"""Compare profiling of many fixes with hand-written DuckDB, polars and scikit-mobility."""
 
 from __future__ import annotations
 

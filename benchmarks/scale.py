@@ -1,4 +1,4 @@
-"""`crowdveil scale` over a growing number of synthetic users: seconds, and the memory of all its processes together.
+"""Measure `crowdveil scale` over a growing number of synthetic users: seconds, and the memory of all processes.
 
 python -m benchmarks.scale [USERS ...]
 """

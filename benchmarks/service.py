@@ -1,4 +1,4 @@
-"""The server under load, on both databases: reports a second, latency, memory, closing and restarting with a million.
+"""Measure the server under load, on both databases: reports a second, latency, memory, closing, and restarting.
 
 python -m benchmarks.service --reports 1000000 sends so many through HTTP to watch the server's memory.
 """

@@ -233,7 +233,7 @@ def test_a_policy_for_another_epsilon_or_other_targets_is_found_out() -> None:
         other = Policy(AREA, epsilon, targets, made.weights, completion=made.completion)
         found = failures(replaced(other))
         assert found[0].step == "private"
-        assert f"is for {name}" in found[0].text
+        assert f"has {name}" in found[0].text
 
 
 def test_a_policy_that_the_counts_do_not_lead_to_is_a_warning_only() -> None:

@@ -134,9 +134,7 @@ def test_a_refusal_says_what_was_wrong() -> None:
     right = count_symbols(policies["right"], [0, 1])
     with pytest.raises(cv.InputError, match="event = 'RoundClosed': no round is open"):
         advance(state, RoundClosed(right))
-    with pytest.raises(
-        cv.InputError, match=r"policy\.epsilon_per_km = 1\.5: should be at most the plan's 1\.38629436112"
-    ):
+    with pytest.raises(cv.InputError, match=r"policy\.epsilon_per_km = 1\.5: should be at most the plan's 1\.386"):
         advance(state, RoundOpened(policies["not private enough"]))
     for other in ("other targets", "other area"):
         with pytest.raises(cv.InputError, match="should be for the area and the targets"):

@@ -89,5 +89,5 @@ def test_too_large_an_area_or_too_few_bits_are_refused_with_what_to_do() -> None
     with pytest.raises(cv.InputError, match="at most 3,000 cells"):
         cv.optimal_policy(area, None, [5], epsilon_per_km=1.0, beta=0.1, completion="informative")
     small = area.subset(np.arange(2000))
-    with pytest.raises(cv.InputError, match=r"bits = 25: too few .* use 53"):
+    with pytest.raises(cv.InputError, match=r"bits = 25: should be larger .* use 53"):
         cv.optimal_policy(small, None, [5], epsilon_per_km=1.0, beta=0.5, completion="informative", bits=25)

@@ -14,7 +14,7 @@ further hop gives at most φ(p_0), which every cell has already. Chains that do 
 φ(φ(x)) is the largest of three linear pieces (1 - (1-x) e^a) e^{-b}, with (a, b) = (0, 2ε₀), (ε₀, ε₀) and (2ε₀, 0):
 both hops flat, steep then flat, both steep; flat then steep is never better (closure.py). So the constant is one more
 set of `LinearPieces`, and search, upper bound and proof of optimality for one or many targets stay what they are
-(single.py, multi.py), with NULL as input number n and the share of people without a place as its prior.
+(quota_shift.py, optimum.py), with NULL as input number n and the share of people without a place as its prior.
 """
 
 from __future__ import annotations
