@@ -134,7 +134,7 @@ WITH_EXAMPLES = (
     "crowdveil",
     "crowdveil.area.geojson",
     "crowdveil.dataframes",
-    "crowdveil.errors",
+    "crowdveil.extras",
     "crowdveil.front_door",
     "crowdveil.plots.comparison_report",
     "crowdveil.plots.maps",

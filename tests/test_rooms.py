@@ -36,13 +36,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "server": {"area", "campaign", "certify", "store", "wire"},
     "batch": {"area", "profile", "traces"},
     "simulate": {"area", "batch", "campaign", "certify", "draw", "policy", "prior", "profile", "traces"},
-    "plots": {"area", "certify", "policy", "simulate"},
+    "plots": {"area", "policy", "simulate"},
+    "notebook": {"certify", "plots", "policy", "simulate"},
     "paper": {
         "area", "campaign", "certify", "draw", "plots", "policy", "prior", "profile", "simulate", "traces",
     },
     "front_door": {
         "area", "batch", "campaign", "certify", "client", "draw", "plots", "policy", "prior", "profile", "simulate",
-        "traces", "wire",
+        "traces", "wire", "notebook",
     },
     "cli": {
         "area", "batch", "campaign", "certify", "client", "draw", "paper", "plots", "policy", "prior", "profile",

@@ -48,7 +48,7 @@ from crowdveil.errors import (
     ServerUnreachable,
 )
 from crowdveil.extras import require_extra
-from crowdveil.plots.notebook import certificate_html, comparison_html, policy_html
+from crowdveil.notebook import certificate_html, comparison_html, policy_html
 from crowdveil.policy.baselines.exponential import exponential
 from crowdveil.policy.baselines.identity import identity
 from crowdveil.policy.baselines.laplace import planar_laplace, sample_planar_laplace

@@ -46,4 +46,4 @@ def test_a_crowd_of_which_nobody_gets_through_fails(run: Run, campaign: str) -> 
     none = run("crowd", campaign, "--devices", "3", "--max-epsilon-per-km", "1")
     assert none.exit_code == 1
     assert "acknowledged: 0" in none.stdout
-    assert "refused 3 times: the campaign announces ε" in none.stdout
+    assert "refused 3 times: This campaign could learn more about your place" in none.stdout

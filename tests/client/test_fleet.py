@@ -92,7 +92,7 @@ def test_refusals_are_counted_by_reason(tmp_path: Path) -> None:
     server.info["epsilon_per_km"] = 9.0
     ((reason, count),) = run_devices(server, tmp_path / "greedy", lambda: info, [HOME] * 3).refused.items()
     assert count == 3
-    assert "this device accepts at most" in reason
+    assert "more about your place than your limit allows" in reason
 
 
 def test_a_policy_is_certified_once_for_all_and_another_one_again(
@@ -113,7 +113,7 @@ def test_a_policy_is_certified_once_for_all_and_another_one_again(
     server.info["policy_hash"] = "0" * 64
     ((reason, count),) = run_devices(server, tmp_path / "two", lambda: info, [HOME] * 3).refused.items()
     assert count == 3
-    assert "announced for everyone" in reason
+    assert "announced to everyone" in reason
     assert len(checked) == 4  # a refusal is not kept, so that it is never taken for a certificate
 
 

@@ -239,7 +239,7 @@ def test_nothing_usable_is_refused_with_the_reasons() -> None:
         Visits.from_frame(frame(latitude=[111.0, 112.0, 113.0], longitude=[48.0, 48.1, 48.2]))
     with pytest.raises(InputError, match="swapped"):
         Visits.from_frame(frame(latitude=[111.0, 112.0, 113.0], longitude=[48.0, 48.1, 48.2]))
-    with pytest.raises(InputError, match="holds no rows"):
+    with pytest.raises(InputError, match="contains no rows"):
         Visits.from_frame(frame().iloc[:0])
 
 

@@ -96,7 +96,7 @@ def test_a_table_with_unknown_columns_lists_them_and_the_formats(tmp_path: Path)
     ("name", "content", "said"),
     [
         ("page.html", "<html><body></body></html>", "is XML but not GPX; the formats are table, foursquare"),
-        ("empty.csv", "", "holds no rows"),
+        ("empty.csv", "", "contains no rows"),
         ("other.json", '{"a": 1}', "Timeline"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_folder_of_something_else_says_what_was_looked_for(tmp_path: Path) -> 
         FileFormatError, match=r"neither \*.plt \(geolife\) nor new_\*.txt \(cabspotting\); the formats"
     ):
         read_traces(tmp_path)
-    with pytest.raises(FileFormatError, match="there is no such file"):
+    with pytest.raises(FileFormatError, match="not found"):
         read_traces(tmp_path / "nowhere.csv")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -13,19 +13,7 @@ import typer
 
 from crowdveil.cli.console import progress_bar, warn, working
 from crowdveil.cli.options import missing, refuse
-from crowdveil.traces import (
-    Visits,
-    read_cabspotting,
-    read_calls,
-    read_foursquare,
-    read_geolife,
-    read_gpx,
-    read_snap,
-    read_table,
-    read_timeline,
-    synthetic_visits,
-)
-from crowdveil.vocabulary import Progress
+from crowdveil.traces import Visits, read_traces, synthetic_visits
 
 CITY_SEED, CITY_USERS, CITY_WEEKS = 5, 1_500, 45
 """Of the synthetic city."""
@@ -61,17 +49,12 @@ class TraceSource:
             others = {"format": self.format and self.format.value, "towers": self.towers, "zone": self.zone}
             refuse(columns | others, "applies only to --data; leave it out")
             return
-        if self.kind is not Format.table:
+        if self.format not in (None, Format.table):
             refuse(columns, "applies only to tables; leave it out")
-        if self.kind is Format.calls and self.towers is None:
+        if self.format is Format.calls and self.towers is None:
             raise missing("towers", "call logs need the positions of the towers")
-        if self.kind is not Format.calls:
+        if self.format not in (None, Format.calls):
             refuse({"towers": self.towers}, "applies only to --format calls; leave it out")
-
-    @property
-    def kind(self) -> Format:
-        """Take a table unless another format is named."""
-        return self.format or Format.table
 
     @property
     def name(self) -> str:
@@ -106,7 +89,7 @@ def source(
         ),
     ] = None,
     format: Annotated[  # noqa: A002
-        Format | None, typer.Option(help="The format of the traces (default: table, CSV or Parquet by column names).")
+        Format | None, typer.Option(help="The format of the traces (default: recognised by their content).")
     ] = None,
     user_column: Annotated[str | None, column("user")] = None,
     time_column: Annotated[str | None, column("time")] = None,
@@ -125,28 +108,18 @@ def read_source(source: TraceSource) -> Visits:
     if source.data is None:
         with working("making a synthetic city"):
             return synthetic_visits(np.random.default_rng(CITY_SEED), users=CITY_USERS, weeks=CITY_WEEKS)
-    path, zone = source.data, source.zone
-    named = {} if zone is None else {"zone": zone}
-    readers: dict[Format, Callable[[Progress], Visits]] = {
-        Format.table: lambda progress: read_table(
-            path,
-            user=source.columns.get("user", "user"),
-            time=source.columns.get("time", "time"),
-            latitude=source.columns.get("latitude", "latitude"),
-            longitude=source.columns.get("longitude", "longitude"),
-            zone=zone,
-            progress=progress,
-        ),
-        Format.foursquare: lambda progress: read_foursquare(path, zone=zone, progress=progress),
-        Format.geolife: lambda progress: read_geolife(path, **named, progress=progress),
-        Format.cabspotting: lambda progress: read_cabspotting(path, **named, progress=progress),
-        Format.snap: lambda progress: read_snap(path, zone=zone, progress=progress),
-        Format.calls: lambda progress: read_calls(path, source.towers or "", **named, progress=progress),
-        Format.gpx: lambda progress: read_gpx(path, zone=zone, progress=progress),
-        Format.timeline: lambda progress: read_timeline(path, zone=zone, progress=progress),
-    }
-    with progress_bar(f"reading {path}") as report:
-        return readers[source.kind](report)
+    with progress_bar(f"reading {source.data}") as report:
+        return read_traces(
+            source.data,
+            format=None if source.format is None else source.format.value,
+            zone=source.zone,
+            towers=source.towers,
+            progress=report,
+            user=source.columns.get("user"),
+            time=source.columns.get("time"),
+            latitude=source.columns.get("latitude"),
+            longitude=source.columns.get("longitude"),
+        )
 
 
 def warn_of_visits_outside(outside: int, visits: Visits, area: str) -> None:

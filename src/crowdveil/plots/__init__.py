@@ -1,4 +1,5 @@
-"""Maps, charts and self-contained reports: the only room that draws.
+"""Maps, charts and self-contained reports: the only room that draws."""
 
-notebook.py shows values without drawing where matplotlib is missing; the other modules need the extra `plots`.
-"""
+from crowdveil.extras import require_extra
+
+require_extra("drawing", "plots")  # before the modules below import matplotlib

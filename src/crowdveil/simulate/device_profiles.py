@@ -9,18 +9,17 @@ import numpy as np
 from crowdveil.area import Area
 from crowdveil.area.extent import box_of
 from crowdveil.errors import InputError
-from crowdveil.simulate.own import cut_periods, dataset_from_visits
+from crowdveil.simulate.dataset import Dataset, split_periods
 from crowdveil.traces import Visits, synthetic_visits
 from crowdveil.vocabulary import Period
 
-DAYS: dict[Period, int] = {"week": 7, "day": 1}
 MAX_RADIUS_KM = 300.0
 
 
 def device_profiles(visits: Visits, area: Area, *, period: Period, delta: float) -> list[Mapping[int, float]]:
     """Profile every person from all full periods of the visits, as `compare` does; cell → probability for each."""
-    periods, split = cut_periods(visits, days=DAYS[period])
-    profile = dataset_from_visits("devices", "Devices", visits, area, periods, split, delta).profiles["recency"]
+    periods, split = split_periods(visits, period=period)
+    profile = Dataset.from_visits(visits, area, periods, split, delta=delta).profiles["recency"]
     return [profile.of(user) for user in range(profile.users)]
 
 

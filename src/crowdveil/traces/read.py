@@ -23,7 +23,7 @@ from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import Progress
 
 TraceFormat: TypeAlias = Literal["table", "foursquare", "geolife", "cabspotting", "snap", "calls", "gpx", "timeline"]
-"""The formats that can be read; `docs/traces.md` describes each."""
+"""The formats that can be read; `docs/reference/traces.md` describes each."""
 TRACE_FORMATS: tuple[TraceFormat, ...] = get_args(TraceFormat)
 
 COLUMNS = {"user": "user", "time": "time", "latitude": "latitude", "longitude": "longitude"}
