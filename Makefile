@@ -41,9 +41,11 @@ test: $(READY) browser ## check style and types, then run the tests, including t
 	@echo "== test: pytest"
 	@$(BIN)/python -m pytest -m "not long"
 
-long: $(READY) ## run the longer tests: kills, whole studies, real traces, statistics; about three minutes
+long: $(READY) ## run the longer tests: kills, whole studies, the demo, real traces, statistics; about six minutes
 	@echo "== long: pytest, the tests that make test leaves out"
 	@$(BIN)/python -m pytest -m long --durations=12
+	@echo "== long: the browser's device beside the one in Python, on 10,000 policies"
+	@rm -f $(VECTORS) && $(MAKE) --no-print-directory test-pages POLICIES=10000
 
 faults: $(READY) ## kill, starve and fuzz the server and its devices, on both databases; about 25 minutes
 	@echo "== faults: for each promise, how many trials and how many failures"
@@ -215,7 +217,7 @@ $(WEB_READY): | $(READY)
 # What the device in Python computes, for the tests of the one in the browser.
 $(VECTORS): $(READY) $(shell find src/crowdveil tests -name '*.py')
 	@echo "== test: conformance vectors, into web/vectors"
-	@rm -f $@ && $(BIN)/python -m tests.conformance.vectors --out web/vectors && touch $@
+	@rm -f $@ && $(BIN)/python -m tests.conformance.vectors --out web/vectors --policies $(or $(POLICIES),2500) && touch $@
 
 $(PAGES)/console.html: $(WEB_READY) $(shell find web/src web/public web/*.html web/*.ts web/*.js 2>/dev/null)
 	@echo "== web: building the pages"

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.alone import alone
 from benchmarks.cases import BETA, EPSILON_PER_KM, city, timed
-from crowdveil.policy.solver.optimum import solve
+from crowdveil.policy.solver.cutting_planes import solve
 
 SIDES = (5, 7, 10, 14, 20, 28, 40, 57, 80, 113)
 TARGETS = (1, 2, 4, 8, 16, 32)

@@ -12,7 +12,7 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.policy.files import MAGIC
-from crowdveil.policy.solver.optimum import solve
+from crowdveil.policy.solver.cutting_planes import solve
 
 LEAST = -(2**63)
 AREA = cv.Area.from_points_km([[0, 0], [1, 0], [2, 0]])

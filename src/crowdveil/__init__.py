@@ -70,4 +70,4 @@ if not TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *import_module(f"{__name__}.front_door").__all__, "__version__"})
+    return sorted({*import_module(f"{__name__}.front_door").__all__, "__version__"})

@@ -1,6 +1,6 @@
 """Define every exception of the project, in one tree.
 
-    CrowdveilError            the caller can mend this; the command line prints it and exits with 2
+    CrowdveilError            the caller can fix this; the command line prints it and exits with 2
     ├── InputError            a value given to the library: names the field, the value and what would be right
     ├── FileFormatError       a file that is truncated, altered or not one of ours
     ├── MissingExtraError     a part of the project that is not installed; names the extra to install
@@ -10,7 +10,7 @@
     │   │   └── LimitReached  the owner's limit for all campaigns together does not allow another one like this
     │   ├── OwnerDeclined     the device's owner was asked and said no
     │   ├── NoOpenRound       no round is open at the moment; asking again later may succeed
-    │   └── ServerRefused     the server refused for good, with the kind and detail of its problem document
+    │   └── ServerRefused     the server refused permanently, with the kind and detail of its problem document
     ├── ServerUnreachable     no readable answer came; trying again later is safe
     ├── StoreError            the database cannot be opened or written to; nothing was stored
     └── EngineError           DuckDB or Spark gave up; finished parts are kept
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 
 class CrowdveilError(ValueError):
-    """Base of every error that a caller can mend."""
+    """Base of every error that a caller can fix."""
 
     figures: str = ""
     """The exact numbers behind a message that is written for participants; empty for all other errors."""
@@ -110,7 +110,7 @@ class NoOpenRound(CampaignRefused):
 
 
 class ServerRefused(CampaignRefused):
-    """The server refused for good, in the words of its problem document."""
+    """The server refused permanently, in the words of its problem document."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(f"the server refused ({kind}): {detail}")

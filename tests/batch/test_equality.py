@@ -204,6 +204,7 @@ def told(day: int, second: int, form: str) -> str:
     return when.strftime("%Y-%m-%d") if form == "noon" else when.strftime("%Y-%m-%d %H:%M:%S") + form
 
 
+@pytest.mark.long
 @settings(max_examples=10)
 @given(
     fixes=st.lists(FIX, min_size=1, max_size=60),

@@ -368,7 +368,7 @@ def test_what_was_true_of_other_numbers_is_not_shown_as_if_it_still_were(
         page.get_by_label("Towers").check()
         cells.wait_for(state="detached")
         page.get_by_label("File of towers").set_input_files(one)
-        page.get_by_role("alert").get_by_text("should have two or more").wait_for()
+        page.get_by_role("alert").get_by_text("should have at least 2 cells").wait_for()
         page.get_by_label("File of towers").set_input_files(none)
         page.get_by_text("0 towers").wait_for()
         assert page.get_by_role("alert").count() == 0

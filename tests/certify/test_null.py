@@ -35,6 +35,7 @@ def allowed(policy: Policy, null_epsilon: float) -> tuple[int, int]:
     return least, largest
 
 
+@pytest.mark.long
 def test_1000_rows_one_unit_past_the_bound_are_refused_and_those_at_the_bound_accepted() -> None:
     rng = np.random.default_rng(5)
     looked_at = 0

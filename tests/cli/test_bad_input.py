@@ -117,7 +117,7 @@ def test_an_area_of_one_cell_is_refused(make: Make, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ('{"kind":"points","centres_m":[[0,0],[1,1],[0,0]]}', ("[0, 2]", "same metre")),
+        ('{"kind":"points","centres_m":[[0,0],[1,1],[0,0]]}', ("[0, 2]", "same centre")),
         ('{"kind":"points","centres_m":[]}', ("centres",)),
         ('{"kind":"points","centres_m":[[0.5,0]]}', ("centres_m", "whole numbers")),
         ('{"kind":"points"}', ("centres_m", "missing")),
@@ -286,7 +286,7 @@ def test_every_verb_refuses_what_it_cannot_use(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("lat,lon\n40.7,-74\n40.7,-74\n", ("[0, 1]", "same metre")),
+        ("lat,lon\n40.7,-74\n40.7,-74\n", ("[0, 1]", "same centre")),
         ("lat,lon\n95,-74\n", ("latitude = 95.0",)),
         ("lat,lon\n40.7,west\n", ("t.csv, line 2", "lon = 'west'")),
         ("lat,lon\n40.7\n", ("t.csv, line 2", "both")),

@@ -235,13 +235,13 @@ def test_a_training_that_can_choose_no_half_life_says_so(compare: Compare) -> No
         (("--start", "tomorrow"), ("start = 'tomorrow'", "2024-01-31")),
         (("--start", "2031-01-01"), ("0 full weeks from 2031-01-01 to 2024-02-25", "at least 2")),
         (("--test", "8"), ("test = 8", "at most 7 of 8")),
-        (("--train", "8"), ("train + test = 9", "at most the 8 periods")),
+        (("--train", "8"), ("train + test = 9", "at most 8, the number of periods")),
         (("--train", "0"), ("train = 0", "at least 1")),
         (("--cell-km", "100"), ("cell_km = 100.0", "puts all positions into one cell")),
         (("--cell-km", "0"), ("cell_km = 0.0",)),
         (("--cell-km", "0.02"), ("cells = ", "planar Laplace takes at most 3,000", "make cells larger")),
         (("--zone", "Mars/Crater"), ("zone = 'Mars/Crater'", "Europe/Berlin")),
-        (("--towers", "towers.csv"), ("towers = 'towers.csv'", "calls")),
+        (("--towers", "towers.csv"), ("towers.csv", "not found")),
         (("--format", "snap", "--user-column", "id"), ("user_column = 'id'", "tables")),
         (("--area", "nowhere.json"), ("nowhere.json", "No such file")),
         (("--area", "visits.csv"), ("visits.csv",)),
@@ -273,7 +273,7 @@ def test_options_of_files_are_refused_without_a_file(compare: Compare) -> None:
         ),
         (
             HEADING + "".join(f"{day % 2},2024-01-{day:02}T10:00:00Z,{6 * day},-{12 * day}\n" for day in range(1, 15)),
-            ("too far apart for one grid", "pass an area"),
+            ("too far apart for one grid", "make an area and pass it"),
         ),
     ],
 )
@@ -283,7 +283,7 @@ def test_traces_without_a_crowd_are_refused(compare: Compare, text: str, said: t
 
 
 def test_a_file_that_is_not_there_is_refused(compare: Compare) -> None:
-    refused(compare(data="nowhere.csv"), "nowhere.csv", "no such file")
+    refused(compare(data="nowhere.csv"), "nowhere.csv", "not found")
 
 
 def test_an_area_elsewhere_is_refused_and_both_places_are_named(compare: Compare) -> None:

@@ -29,7 +29,7 @@ from crowdveil.simulate.comparison import ComparisonSettings, compare_methods
 from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM
 from crowdveil.wire import AuditRecord
 
-pytestmark = pytest.mark.xdist_group("demo")  # what all look at is made once
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("demo")]  # what all look at is made once
 FILES = [
     *("area.json", "comparison.png", "comparison.svg", "estimate.png", "estimate.svg", "hit.png", "hit.svg"),
     *("policy.cvp", "policy.json", "policy.png", "prior.csv", "record.json", "report.html", "results.json"),
@@ -165,7 +165,6 @@ def test_the_demo_prints_the_records_it_writes(shown: tuple[Path, str]) -> None:
         assert 0 < found[method]["extra"]["private_from_epsilon_per_km"] <= found[method]["epsilon_per_km"]
 
 
-@pytest.mark.long
 def test_no_obfuscation_covers_most_and_random_users_least() -> None:
     """Measured: 77 % without obfuscation, 58 % crowdveil, 52 % Laplace, 28 % random; half of each distance is asked."""
     dataset = demo_dataset(5)

@@ -58,6 +58,7 @@ def test_the_core_runs_without_any_extra(tmp_path: Path) -> None:
     assert "No picture was drawn: a picture needs the extra `plots`: pip install 'crowdveil[plots]'" in results[-1][2]
 
 
+@pytest.mark.long
 def test_verbs_that_speak_to_a_server_need_no_extra(tmp_path: Path) -> None:
     (tmp_path / "profile.csv").write_text("cell,probability\n12,0.9\n")
     joins = ["device", "join", "noise", "--ledger", "mine", "--new-ledger", "--profile", "profile.csv", "--yes"]

@@ -70,7 +70,7 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
         ),
         (("--periods", "0"), ("periods = 0", "at least 1")),
         (("--periods", "1000000"), ("periods = 1000000", "from 1 to 100,000")),
-        (("--train", "9"), ("train = 9", "at most the 4 periods")),
+        (("--train", "9"), ("train = 9", "at most 4, the number of periods")),
         (("--zone", "Berlin"), ("zone = 'Berlin'", "Europe/Berlin")),
         (("--clock", "local"), ("clock = 'local'", "needs a zone")),
         (("--zone", "UTC", "--offset-column", "latitude"), ("zone = 'UTC'", "together with --offset-column")),

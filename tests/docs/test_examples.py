@@ -43,6 +43,7 @@ def test_python_examples_run_as_printed(page: Path, folder: Path) -> None:
     run(page)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", WITH_SERVER, ids=name_of)
 def test_python_examples_that_talk_to_a_server_run_as_printed(page: Path, server: LocalServer) -> None:
     run(page, server.url)
@@ -59,6 +60,7 @@ def coverage_in(folder: str) -> dict[str, float]:
     return {record["method"]: record["value"] for record in records}
 
 
+@pytest.mark.long
 def test_the_command_of_the_readme_finds_what_its_python_finds(folder: Path) -> None:
     run(ROOT / "README.md")
     (arguments,) = [words for words in crowdveil_lines(read(ROOT / "README.md")) if words[0] == "compare"]

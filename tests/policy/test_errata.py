@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.policy.solver.optimum import solve
+from crowdveil.policy.solver.cutting_planes import solve
 from tests.instances import make_instance
 from tests.reference.linear_programs import literal_lp
 

@@ -15,8 +15,8 @@ import crowdveil as cv
 from crowdveil.arrays import FloatArray
 from crowdveil.policy.policy import Completion
 from crowdveil.policy.solver import closure as closure_module
+from crowdveil.policy.solver.cutting_planes import solve
 from crowdveil.policy.solver.null_closure import NullClosure, NullInput
-from crowdveil.policy.solver.optimum import solve
 from tests.instances import Instance, instances, make_instance
 from tests.reference.linear_programs import reduced_dual_bound
 from tests.reference.slow_closure import slow_closure
@@ -119,7 +119,7 @@ def test_large_areas_take_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = (instance.area, instance.prior, tuple(instance.targets), 1.0, 0.05)
     dense = solve(*arguments, null=null)
     monkeypatch.setattr(closure_module, "DENSE_CELLS", 10)
-    monkeypatch.setattr("crowdveil.policy.solver.optimum.COARSE_CELLS", 100)
+    monkeypatch.setattr("crowdveil.policy.solver.cutting_planes.COARSE_CELLS", 100)
     assert solve(*arguments, null=null).value == pytest.approx(dense.value, rel=1e-9)
 
 

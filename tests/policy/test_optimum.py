@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import crowdveil as cv
-from crowdveil.policy.solver.optimum import solve
+from crowdveil.policy.solver.cutting_planes import solve
 from tests.instances import Instance, instances, make_instance
 from tests.reference.linear_programs import literal_lp, reduced_dual_bound
 
@@ -27,6 +27,7 @@ def test_equals_the_papers_literal_program_where_that_is_right(instance: Instanc
     assert optimum(instance) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.long
 @settings(MANY, max_examples=50)  # the program takes long to solve
 @given(instances(most_cells=64, largest_loss=20.0))
 def test_equals_the_reduced_program_and_its_dual_bound(instance: Instance) -> None:
@@ -116,11 +117,12 @@ def test_a_single_target_uses_up_all_the_privacy_there_is(instance: Instance) ->
     assert cv.smallest_epsilon(policy) > 0.99 * min(instance.epsilon_per_km, 20 / instance.area.nearest_neighbour_km)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("z", [2, 5, 16])
 def test_larger_areas_take_another_road_to_the_same_optimum(z: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Above DENSE_CELLS distances are found by blocks and the start comes from a coarser area."""
     import crowdveil.policy.solver.closure as closure
-    import crowdveil.policy.solver.optimum as multi
+    import crowdveil.policy.solver.cutting_planes as multi
 
     for seed, epsilon, beta in ((1, np.log(4), 0.06), (2, 0.4, 0.4), (3, 4.0, 0.01)):
         instance = make_instance("points", 600, z, epsilon, beta, seed)

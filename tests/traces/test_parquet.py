@@ -311,6 +311,7 @@ def test_a_file_that_states_other_rows_than_it_holds_is_refused(
         read_table(path)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_damaged_file_gives_visits_or_an_error_for_people(data: st.DataObject) -> None:

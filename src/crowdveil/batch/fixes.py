@@ -23,7 +23,7 @@ import numpy as np
 
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.profile.periods import DAY_S
-from crowdveil.traces import visit_builder as gather
+from crowdveil.traces import visit_builder
 from crowdveil.traces.clock import MILLISECONDS_FROM, QUARTER_S, Clock, open_zone, zone_offsets
 
 ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$"
@@ -35,15 +35,15 @@ OUTSIDE_AREA, ON_WEEKEND, OUTSIDE_TIME = "outside of the area", "on a weekend", 
 BROKEN_ROW = "_broken_row"
 """A column that some engines add to CSV: NULL, but for rows with another number of fields than the heading."""
 FAULTS = (
-    gather.WRONG_FIELDS,
-    gather.NO_USER,
-    gather.UNREADABLE_TIME,
-    gather.TIME_RANGE,
-    gather.UNREADABLE_OFFSET,
-    gather.UNREADABLE_POSITION,
-    gather.LATITUDE_RANGE,
-    gather.LONGITUDE_RANGE,
-    gather.NO_FIX,
+    visit_builder.WRONG_FIELDS,
+    visit_builder.NO_USER,
+    visit_builder.UNREADABLE_TIME,
+    visit_builder.TIME_RANGE,
+    visit_builder.UNREADABLE_OFFSET,
+    visit_builder.UNREADABLE_POSITION,
+    visit_builder.LATITUDE_RANGE,
+    visit_builder.LONGITUDE_RANGE,
+    visit_builder.NO_FIX,
     OUTSIDE_AREA,
     ON_WEEKEND,
     OUTSIDE_TIME,
@@ -91,7 +91,9 @@ class _Moment(NamedTuple):
     stated_s: Expression
 
 
-def fixes(table: Expression, column_names: ColumnNames, span_s: tuple[int, int] = (0, gather.LATEST_S)) -> Expression:
+def fixes(
+    table: Expression, column_names: ColumnNames, span_s: tuple[int, int] = (0, visit_builder.LATEST_S)
+) -> Expression:
     """Make the columns user, local_s, latitude, longitude and fault; where there is a fault, the place is 0, 0.
 
     `span_s` is the local time that matters: outside of it a zone's changes of clock are not looked at.
@@ -114,22 +116,22 @@ def fixes(table: Expression, column_names: ColumnNames, span_s: tuple[int, int] 
     utc_s, offset_s = _clock(read, column_names, span_s)
     rows = read.select("user", "latitude", "longitude", "broken", utc_s=utc_s, offset_s=offset_s)
     fault = first_of(
-        (rows.broken, gather.WRONG_FIELDS),
-        (rows.user.isnull() | (rows.user == ""), gather.NO_USER),
-        (rows.utc_s.isnull(), gather.UNREADABLE_TIME),
-        ((rows.utc_s < 0) | (rows.utc_s >= gather.LATEST_S), gather.TIME_RANGE),
-        (rows.offset_s.isnull() | (rows.offset_s.abs() > gather.MAX_OFFSET_S), gather.UNREADABLE_OFFSET),
-        (_unreadable(rows.latitude) | _unreadable(rows.longitude), gather.UNREADABLE_POSITION),
-        (rows.latitude.abs() > 90, gather.LATITUDE_RANGE),
-        (rows.longitude.abs() > 180, gather.LONGITUDE_RANGE),
-        ((rows.latitude == 0) & (rows.longitude == 0), gather.NO_FIX),
+        (rows.broken, visit_builder.WRONG_FIELDS),
+        (rows.user.isnull() | (rows.user == ""), visit_builder.NO_USER),
+        (rows.utc_s.isnull(), visit_builder.UNREADABLE_TIME),
+        ((rows.utc_s < 0) | (rows.utc_s >= visit_builder.LATEST_S), visit_builder.TIME_RANGE),
+        (rows.offset_s.isnull() | (rows.offset_s.abs() > visit_builder.MAX_OFFSET_S), visit_builder.UNREADABLE_OFFSET),
+        (_unreadable(rows.latitude) | _unreadable(rows.longitude), visit_builder.UNREADABLE_POSITION),
+        (rows.latitude.abs() > 90, visit_builder.LATITUDE_RANGE),
+        (rows.longitude.abs() > 180, visit_builder.LONGITUDE_RANGE),
+        ((rows.latitude == 0) & (rows.longitude == 0), visit_builder.NO_FIX),
     )
     # most rows have none, and engines then do not look for which it is; NULL anywhere makes this NULL, hence not sound
     sound = (
         ~rows.broken
         & (rows.user != "")
-        & rows.utc_s.between(0, gather.LATEST_S - 1)
-        & rows.offset_s.between(-gather.MAX_OFFSET_S, gather.MAX_OFFSET_S)
+        & rows.utc_s.between(0, visit_builder.LATEST_S - 1)
+        & rows.offset_s.between(-visit_builder.MAX_OFFSET_S, visit_builder.MAX_OFFSET_S)
         & rows.latitude.between(-90, 90)
         & rows.longitude.between(-180, 180)
         & ((rows.latitude != 0) | (rows.longitude != 0))
@@ -194,14 +196,14 @@ def _number(column: Expression) -> Expression:
 
 def _unreadable(number: Expression) -> Expression:
     """Tell whether a value is no number, or so large that sums of it would overflow."""
-    return number.isnull() | number.isnan() | (number.abs() > gather.MAX_NUMBER)
+    return number.isnull() | number.isnan() | (number.abs() > visit_builder.MAX_NUMBER)
 
 
 def _clock(read: Expression, column_names: ColumnNames, span_s: tuple[int, int]) -> tuple[Expression, Expression]:
     """Compute UTC, and local time minus UTC, in whole seconds."""
     seconds, stated_s = read.seconds, read.stated_s
     if column_names.offset_minutes is not None:
-        known = read.column_s.abs() <= gather.MAX_OFFSET_S
+        known = read.column_s.abs() <= visit_builder.MAX_OFFSET_S
         return seconds, known.ifelse(read.column_s.round().cast("int64"), ibis.null("int64"))
     if column_names.zone is None:
         return seconds, stated_s.fill_null(0)
@@ -239,7 +241,7 @@ def _moment(column: Expression, name: str) -> _Moment:
 def _unix(number: Expression) -> Expression:
     """Compute whole seconds from seconds or milliseconds, told apart by their size; NULL for what is no time."""
     if number.type().is_integer():
-        most, least_ms = int(gather.MAX_NUMBER), int(MILLISECONDS_FROM)
+        most, least_ms = int(visit_builder.MAX_NUMBER), int(MILLISECONDS_FROM)
         milliseconds = number.between(-most, most).ifelse((number // 1000).cast("int64"), ibis.null("int64"))
         return number.between(1 - least_ms, least_ms - 1).ifelse(number, milliseconds)
     seconds = (number.abs() >= MILLISECONDS_FROM).ifelse(number / 1000, number)
@@ -293,10 +295,10 @@ def wall_changes(changes: Sequence[tuple[int, int]]) -> tuple[list[tuple[int, in
     offsets = sorted({0, *(offset for _, offset in changes)})
 
     def at(t: int) -> int:
-        inside = 0 <= t < gather.LATEST_S
+        inside = 0 <= t < visit_builder.LATEST_S
         return changes[max(0, bisect_right(instants, t) - 1)][1] if inside else 0
 
-    steps = sorted({when + offset for when in (*instants, 0, gather.LATEST_S) for offset in offsets})
+    steps = sorted({when + offset for when in (*instants, 0, visit_builder.LATEST_S) for offset in offsets})
     back = [(w, at(w - at(w))) for w in (steps[0] - 1, *steps)]
     there = [(w, at(w - ahead)) for w, ahead in back]
     return _stepped(back), _stepped(there)
@@ -311,9 +313,9 @@ def clock_changes(zone: str, span_s: tuple[int, int]) -> tuple[tuple[int, int], 
     """List (instant in UTC seconds, offset in seconds from then on) during a span of local time, from its start."""
     clock = open_zone(zone)
     # no clock is a day from UTC; two days are enough on either side
-    latest = gather.LATEST_S - DAY_S
+    latest = visit_builder.LATEST_S - DAY_S
     start = min(max(span_s[0] // DAY_S - 2, 0) * DAY_S, latest)
-    end = max(min(span_s[1] + 2 * DAY_S, gather.LATEST_S), start + DAY_S)
+    end = max(min(span_s[1] + 2 * DAY_S, visit_builder.LATEST_S), start + DAY_S)
     days = np.arange(start, end, DAY_S, dtype=np.float64)
     offsets = zone_offsets(clock, days)
     changes = [(start, int(offsets[0]))]

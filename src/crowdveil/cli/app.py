@@ -23,7 +23,7 @@ SUMMARIES = {
     "profile": "Profile the traces of millions of people.",
     "compare": "Compare every method on your own traces, or on a synthetic city.",
     "scale": "Simulate a campaign with millions of people.",
-    "study": "Repeat the paper's experiments on a city, and ours on top.",
+    "study": "Repeat the paper's experiments on a city, and more of our own.",
 }
 """The verbs in the order of the help text, with the first sentence of the help of each; a test compares them."""
 

@@ -148,13 +148,15 @@ def run(
     if out is not None:
         open_folder(out)
     visits = read_source(traces)
-    with working("laying out the cells"):
-        cells = Grid.around(visits, cell_km=side_km) if named is None else named
-        wanted = None if targets is None else cells_for(cells, targets)
+    wanted = None
+    if targets is not None:
+        named = named or Grid.around(visits, cell_km=side_km)
+        wanted = cells_for(named, targets)
     with progress_bar("comparing") as report:
         found = compare(
             visits,
-            cells,
+            named,
+            cell_km=side_km if named is None else None,
             targets=wanted,
             densest=None if targets is not None else busiest,
             period=period.value,

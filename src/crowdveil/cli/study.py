@@ -1,4 +1,4 @@
-"""`crowdveil study`: repeat the paper's experiments on a city, and ours on top."""
+"""`crowdveil study`: repeat the paper's experiments on a city, and more of our own."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(
         str | None, typer.Option(help="Number of processes (default: one per core).", metavar="NUMBER")
     ] = None,
 ) -> None:
-    """Repeat the paper's experiments on a city, and ours on top.
+    """Repeat the paper's experiments on a city, and more of our own.
 
     NAME is new-york (Foursquare check-ins), san-francisco (taxi cabs) or tower-city (call logs). Writes figures (PNG
     and SVG), results.json and a self-contained report.html. An interrupted study continues where it was: finished

@@ -1,4 +1,4 @@
-"""Choose the one place to report from the location history of the device's owner. None of it leaves the device."""
+"""Turn the owner's location history into a profile and the place to report. None of it leaves the device."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from crowdveil.errors import InputError
 from crowdveil.plots.charts import draw, map_of_cells
 from crowdveil.plots.figure_spec import FigureSpec
 from crowdveil.plots.labels import epsilon_name
-from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, Verdict, write_report
+from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, write_report
 from crowdveil.plots.style import METHODS, save
 from crowdveil.simulate.comparison import FIGURE, Comparison
 from crowdveil.simulate.describe import describe_comparison, private_from
@@ -97,7 +97,9 @@ def claims(found: Comparison) -> list[StudyClaim]:
         made.append(StudyClaim(text, "holds"))
     protected = [f"{METHODS[r.method].name} at ε ≥ {private_from(r)} per km" for r in found.records if _draws(r)]
     if protected:
-        made.append(StudyClaim(f"Certified private under the first seed: {'; '.join(protected)}.", "note"))
+        made.append(
+            StudyClaim(f"Smallest certified ε, over the policies of the first seed: {'; '.join(protected)}.", "note")
+        )
     return made
 
 
@@ -106,12 +108,16 @@ def _draws(record: Record) -> bool:
 
 
 def _claim_more(found: Comparison, other: Method) -> StudyClaim:
-    """Claim that crowdveil covers more, by paired seeds; a note where the interval of the difference contains 0."""
+    """Say which of two methods covers more, by paired seeds; undecided for one seed or an interval that contains 0."""
     points, low, high = (100 * value for value in found.difference("crowdveil", other))
-    verdict: Verdict = "holds" if low > 0 else "does not hold" if high < 0 else "note"
-    told = f"the difference is {points:+.1f} points, 95 % interval {low:+.1f} to {high:+.1f}"
-    unsure = ", so the difference may be due to chance" if verdict == "note" else ""
-    return StudyClaim(f"crowdveil covers more than {METHODS[other].name}: {told}{unsure}.", verdict)
+    name, told = METHODS[other].name, f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f})"
+    if found.settings.seeds < 2:
+        return StudyClaim(f"crowdveil minus {name}: {points:+.1f} points; one seed is too few to decide.", "note")
+    if low > 0:
+        return StudyClaim(f"crowdveil covers more than {name}: {told}.", "holds")
+    if high < 0:
+        return StudyClaim(f"crowdveil covers less than {name}: {told}.", "does not hold")
+    return StudyClaim(f"crowdveil minus {name}: {told}, so the difference may be due to chance.", "note")
 
 
 def _python_call(found: Comparison) -> str:

@@ -54,27 +54,27 @@ def draw_lines(spec: FigureSpec, records: Sequence[Record]) -> Figure:
     for one, ends, row in zip(axes, limits, settled, strict=True):
         value_axis(spec, one.yaxis, ends, PANEL_INCHES)
         _x_axis(spec, sheet, one, xs, wide)
-        for ink, (points, more) in zip(series, row, strict=True):
+        for style, (points, more) in zip(series, row, strict=True):
             if points:
-                _line(one, ink, dict(sorted(points.items())))
+                _line(one, style, dict(sorted(points.items())))
             for x, record in more:
-                one.plot([x], [record.value], "o", ms=3.2, mew=0, color=ink.colour, alpha=0.55)
+                one.plot([x], [record.value], "o", ms=3.2, mew=0, color=style.colour, alpha=0.55)
     name_axes(spec, axes, columns)
     return sheet.figure
 
 
-def _line(axes: Any, ink: Series, points: dict[float, Record]) -> None:
+def _line(axes: Any, style: Series, points: dict[float, Record]) -> None:
     x, found = list(points), list(points.values())
-    over = 4 if ink.key[0] == "crowdveil" else 3
-    axes.plot(x, [r.value for r in found], ls=ink.dashes, lw=1.8, zorder=over, **ink.point(6.5))
+    over = 4 if style.key[0] == "crowdveil" else 3
+    axes.plot(x, [r.value for r in found], ls=style.dashes, lw=1.8, zorder=over, **style.point(6.5))
     if len(found) > 1:
         low, high = [r.ci_low for r in found], [r.ci_high for r in found]
-        axes.fill_between(x, low, high, color=ink.colour, alpha=0.15, lw=0, zorder=over - 1)
+        axes.fill_between(x, low, high, color=style.colour, alpha=0.15, lw=0, zorder=over - 1)
     else:
-        axes.errorbar(x, found[0].value, error_bars(found[0]), color=ink.colour, lw=1.1, capsize=2.2, zorder=over)
+        axes.errorbar(x, found[0].value, error_bars(found[0]), color=style.colour, lw=1.1, capsize=2.2, zorder=over)
     printed = {at: r.paper for at, r in points.items() if r.paper is not None}
     if printed:
-        axes.plot(list(printed), list(printed.values()), ls="none", zorder=5, **diamond(ink.colour))
+        axes.plot(list(printed), list(printed.values()), ls="none", zorder=5, **diamond(style.colour))
 
 
 def _x_axis(spec: FigureSpec, sheet: Sheet, axes: Any, xs: Sequence[float], inches: float) -> None:

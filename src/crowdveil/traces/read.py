@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from itertools import islice
+from os import PathLike
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -72,6 +73,8 @@ def read_traces(
     ...     read_traces(file, zone="Europe/Berlin")
     Visits(1 of 1 users)
     """
+    if not isinstance(path, str | PathLike):
+        raise InputError("path", type(path).__name__, "should be a file or folder; for a frame use Visits.from_frame")
     path = Path(path)
     if format is not None and format not in TRACE_FORMATS:
         raise InputError("format", format, f"should be one of {', '.join(TRACE_FORMATS)}")

@@ -23,9 +23,9 @@ from crowdveil.policy.policy import Policy
 from crowdveil.policy.provenance import provenance
 from crowdveil.policy.rounding import mix_share, to_weights
 from crowdveil.policy.solver.completion import check_informative, informative_completion
+from crowdveil.policy.solver.cutting_planes import solve
 from crowdveil.policy.solver.linear_program import solver_version
 from crowdveil.policy.solver.null_closure import NullInput
-from crowdveil.policy.solver.optimum import solve
 from crowdveil.vocabulary import Progress
 
 CompletionKind = Literal["equal", "informative"]
