@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -166,10 +167,19 @@ def _interrupts_held() -> Iterator[None]:
         yield
         return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # The mask is inherited by the new process. In this one another thread may still take a signal, and Python would
+    # then run its handler in the main thread, halfway through the start: so handlers only take note until it is over.
+    came: list[int] = []
+    held = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    handlers = {one: signal.signal(one, lambda number, _: came.append(number)) for one in held}
     try:
         yield
     finally:
+        for one, handler in handlers.items():
+            signal.signal(one, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def _end_with(parent: Connection) -> None:
