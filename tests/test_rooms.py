@@ -32,8 +32,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "wire": set(),
     "campaign": {"area", "certify", "policy", "prior", "wire"},
     "store": {"campaign", "policy", "prior"},
-    "client": {"area", "certify", "draw", "policy", "profile", "traces", "wire"},
-    "server": {"area", "campaign", "certify", "store", "wire"},
+    "limits": {"area", "certify", "policy", "wire"},
+    "client": {"area", "certify", "draw", "limits", "policy", "profile", "traces", "wire"},
+    "server": {"area", "campaign", "certify", "limits", "store", "wire"},
     "batch": {"area", "profile", "traces"},
     "simulate": {"area", "batch", "campaign", "certify", "draw", "policy", "prior", "profile", "traces"},
     "plots": {"area", "policy", "simulate"},
@@ -42,12 +43,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "area", "campaign", "certify", "draw", "plots", "policy", "prior", "profile", "simulate", "traces",
     },
     "front_door": {
-        "area", "batch", "campaign", "certify", "client", "draw", "plots", "policy", "prior", "profile", "simulate",
-        "traces", "wire", "notebook",
+        "area", "batch", "campaign", "certify", "client", "draw", "limits", "plots", "policy", "prior", "profile",
+        "simulate", "traces", "wire", "notebook",
     },
     "cli": {
-        "area", "batch", "campaign", "certify", "client", "draw", "paper", "plots", "policy", "prior", "profile",
-        "server", "simulate", "store", "traces", "wire",
+        "area", "batch", "campaign", "certify", "client", "draw", "limits", "paper", "plots", "policy", "prior",
+        "profile", "server", "simulate", "store", "traces", "wire",
     },
     "__init__": {"front_door"},
     "__main__": {"cli"},
@@ -60,6 +61,7 @@ ONLY_VALUES = {
     "draw": POLICY_VALUE,
     "prior": POLICY_VALUE,
     "store": {*POLICY_VALUE, "crowdveil.campaign.selection"},
+    "limits": POLICY_VALUE,
     "client": POLICY_VALUE,
 }
 """Rooms that know of `policy` (and the store of `campaign`) nothing but the value and its checks: the checker cannot
@@ -70,6 +72,7 @@ BEHIND_THE_VALUE = {"crowdveil.policy", *POLICY_VALUE, "crowdveil.policy.encodin
 
 HEAVY = {
     "alembic": {"store"},
+    "cryptography": {"wire"},
     "duckdb": {"batch", "traces"},
     "fastapi": {"server"},
     "h3": {"area"},

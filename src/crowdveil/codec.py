@@ -186,10 +186,11 @@ def _kind(path: Path) -> str:
     return "an area" if "kind" in document and "format" not in document else ""
 
 
-def write_atomically(path: str | Path, write: Callable[[Path], object]) -> int:
+def write_atomically(path: str | Path, write: Callable[[Path], object], *, private: bool = False) -> int:
     """Call `write` with a temporary file beside `path`, then rename it: nobody ever sees half a file.
 
-    Returns the size in bytes. Errors name `path`, not the temporary file.
+    Returns the size in bytes. Errors name `path`, not the temporary file. A private file is for its owner alone,
+    whatever the umask.
     """
     target = Path(path).resolve()
     try:
@@ -198,7 +199,7 @@ def write_atomically(path: str | Path, write: Callable[[Path], object]) -> int:
         temporary = Path(name)
         try:
             write(temporary)
-            os.chmod(temporary, 0o666 & ~_umask())
+            os.chmod(temporary, 0o600 if private else 0o666 & ~_umask())
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
             size = temporary.stat().st_size

@@ -6,12 +6,14 @@ A row of weights sums to 2^B, so B random bits u, uniform on 0 .. 2^B - 1, choos
 
 so P(s | l) = w_s / 2^B to the last bit.
 
-A completion refines the last symbol by a second draw of B bits, independent of the first.
+A completion refines the last symbols, `other` or those of the grades, by a second draw of B bits, independent of the
+first.
 
-A device without a frequent place draws in the same way, from the row for NULL, where the policy has one.
+A device outside draws in the same way, from the row for NULL, where the policy has one.
 
-Symbols are numbered as the columns of `weights`; with a completion the last column gives way to the refined
-symbols, so with m columns the refined symbol j is number m - 1 + j (as in `Policy.symbol_name`).
+Symbols are numbered as the columns of `weights`; with a completion the columns that it refines, from number f on, give
+way to the refined symbols: with C cells, column f + h refined to cell j is number f + h·C + j (as in
+`Policy.symbol_name`).
 """
 
 from __future__ import annotations
@@ -40,27 +42,28 @@ def draw(
     cell: int,
     certificate: Certificate,
     random_bits: Callable[[int], int] = secrets.randbits,
+    *,
+    grade: int = 0,
 ) -> int:
     """Draw the symbol that a device in `cell` sends. Draw once and keep the symbol: every further draw costs privacy.
 
-    `NULL` (-1) draws for a device without a place, from a policy that has a row for it.
+    `NULL` (-1) draws for a device outside, from a policy that has a row for it. `grade` says how regular a visitor the
+    owner is, where the policy has grades; 0 is regular.
     `random_bits(k)` gives a whole number uniform on 0 .. 2^k - 1; by default from the operating system.
     """
     _require(certificate, policy)
-    weights, refined_row = policy.inputs()
-    (place,) = _places("cell", [cell], policy).tolist()
+    row = policy.input_of(cell, grade)
     # Side channels: neither the time nor the amount of randomness that this takes may depend on the place.
     # So both stages are always drawn and always looked up, whichever symbol the first one gives, and a
     # look-up compares with every boundary instead of stopping at the right one. What is left (caches, the
     # interpreter's own arithmetic) is far below the jitter of a network; still, the symbol should be sent at a
     # time that was fixed before it was drawn.
-    symbol = _pick(weights[place], _bits(random_bits, policy.bits))
-    if policy.completion is None or refined_row is None:
+    symbol = _pick(policy.weights[row], _bits(random_bits, policy.bits))
+    if policy.completion is None:
         return symbol
-    row = int(refined_row[place])
-    refined = _pick(policy.completion.weights[row], _bits(random_bits, policy.bits))
-    last = len(policy.symbols) - 1
-    return symbol + (symbol == last) * refined
+    refined = _pick(policy.completion.weights[policy.completion.row[row]], _bits(random_bits, policy.bits))
+    start, width = policy.refined_from, len(policy.completion.cells)
+    return symbol + (symbol >= start) * ((symbol - start) * (width - 1) + refined)
 
 
 def draw_many(
@@ -68,45 +71,51 @@ def draw_many(
     cells: ArrayLike,
     certificate: Certificate,
     generator: np.random.Generator,
+    grades: ArrayLike | None = None,
 ) -> IntArray:
-    """Draw a symbol for each of many cells, or `NULL`, for simulations; a device uses `draw`."""
+    """Draw a symbol for each of many cells, or `NULL`, for simulations; a device uses `draw`.
+
+    `grades` has one grade for each cell, where the policy has grades (default: all are 0, regular).
+    """
     _require(certificate, policy)
     if not isinstance(generator, np.random.Generator):
         raise InputError("generator", generator, "should be a numpy.random.Generator, such as default_rng(7)")
-    weights, refined_row = policy.inputs()
-    places = _places("cells", cells, policy)
-    flat = places.ravel()
+    inputs = _inputs("cells", cells, grades, policy)
+    flat = inputs.ravel()
     symbols = np.empty(flat.shape, dtype=np.int64)
-    if weights.shape[1] == 2:
-        _draw_pairs(np.ascontiguousarray(weights[:, 0]), flat, policy.bits, generator, symbols)
+    if policy.weights.shape[1] == 2:
+        _draw_pairs(np.ascontiguousarray(policy.weights[:, 0]), flat, policy.bits, generator, symbols)
     else:
-        _look_up(weights, flat, _random(policy.bits, len(flat), generator), symbols)
-    if policy.completion is not None and refined_row is not None:
-        last = len(policy.symbols) - 1
-        others = np.flatnonzero(symbols == last)
-        refined = np.empty(others.shape, dtype=np.int64)
-        numbers = _random(policy.bits, len(others), generator)
-        _look_up(policy.completion.weights, refined_row[flat[others]], numbers, refined)
-        symbols[others] += refined
-    return symbols.reshape(places.shape)
+        _look_up(policy.weights, flat, _random(policy.bits, len(flat), generator), symbols)
+    if policy.completion is not None:
+        late = np.flatnonzero(symbols >= policy.refined_from)
+        refined = np.empty_like(late)
+        numbers = _random(policy.bits, len(late), generator)
+        _look_up(policy.completion.weights, policy.completion.row[flat[late]], numbers, refined)
+        symbols[late] = _refined(policy, symbols[late], refined)
+    return symbols.reshape(inputs.shape)
 
 
 def draw_by_words(
-    policy: Policy, cells: ArrayLike, certificate: Certificate, words: tuple[WordArray, WordArray]
+    policy: Policy,
+    cells: ArrayLike,
+    certificate: Certificate,
+    words: tuple[WordArray, WordArray],
+    grades: ArrayLike | None = None,
 ) -> IntArray:
     """Draw like `draw_many` from given random words of 64 bits, two for each cell, for distributed simulations.
 
     What a sender sends then depends only on that sender's words, not on the order or number of senders.
     """
     _require(certificate, policy)
-    weights, refined_row = policy.inputs()
-    places = _places("cells", cells, policy)
-    symbols = np.empty(places.shape, dtype=np.int64)
-    _look_up(weights, places, _high_bits(words[0], policy.bits), symbols)
-    if policy.completion is not None and refined_row is not None:
+    inputs = _inputs("cells", cells, grades, policy)
+    symbols = np.empty(inputs.shape, dtype=np.int64)
+    _look_up(policy.weights, inputs, _high_bits(words[0], policy.bits), symbols)
+    if policy.completion is not None:
         refined = np.empty_like(symbols)
-        _look_up(policy.completion.weights, refined_row[places], _high_bits(words[1], policy.bits), refined)
-        symbols += np.where(symbols == len(policy.symbols) - 1, refined, 0)
+        row = policy.completion.row[inputs]
+        _look_up(policy.completion.weights, row, _high_bits(words[1], policy.bits), refined)
+        symbols = np.where(symbols >= policy.refined_from, _refined(policy, symbols, refined), symbols)
     return symbols
 
 
@@ -125,13 +134,27 @@ def _require(certificate: Certificate, policy: Policy) -> None:
         raise NotPrivateError(f"policy {policy.hash[:12]}: refusing to draw from it. {certificate.explain()}")
 
 
-def _places(name: str, cells: ArrayLike, policy: Policy) -> IntArray:
-    """Return the rows to draw from: cells, and n for NULL where the policy has a row for it."""
+def _refined(policy: Policy, symbols: IntArray, refined: IntArray) -> IntArray:
+    """Number refined symbols; those of columns that are not refined mean nothing."""
+    assert policy.completion is not None
+    start, width = policy.refined_from, len(policy.completion.cells)
+    return start + (symbols - start) * width + refined
+
+
+def _inputs(name: str, cells: ArrayLike, grades: ArrayLike | None, policy: Policy) -> IntArray:
+    """Return the rows to draw from: those of cells at their grades, and the last for NULL where it is an input."""
     given = as_array(name, cells, "cells are whole numbers")
-    if policy.null_weights is None or given.dtype.kind not in "iu":
-        return as_cells(name, cells, len(policy))
-    nowhere = given == NULL
-    return np.where(nowhere, len(policy), as_cells(name, np.where(nowhere, 0, given), len(policy)))
+    n = len(policy)
+    nowhere = np.zeros(given.shape, dtype=bool)
+    if policy.null_epsilon is not None and given.dtype.kind in "iu":
+        nowhere = given == NULL
+    rows = as_cells(name, np.where(nowhere, 0, given) if nowhere.any() else cells, n)
+    if grades is not None:
+        regular = as_array("grades", grades, "grades are whole numbers")
+        if regular.shape != given.shape:
+            raise InputError("grades", f"shape {regular.shape}", f"should have the shape of {name}, {given.shape}")
+        rows = rows + n * as_cells("grades", np.where(nowhere, 0, regular), policy.grades)
+    return np.where(nowhere, policy.input_count - 1, rows)
 
 
 def _bits(random_bits: Callable[[int], int], bits: int) -> int:
@@ -160,7 +183,7 @@ def _draw_pairs(first: IntArray, rows: IntArray, bits: int, generator: np.random
     for start in range(0, len(rows), CHUNK):
         part = slice(start, start + CHUNK)
         boundary = first[rows[part]]
-        np.greater_equal(_random(bits, len(boundary), generator), boundary, out=symbols[part], casting="unsafe")
+        np.greater_equal(_random(bits, len(boundary), generator), boundary, out=symbols[part])
 
 
 def _look_up(weights: IntArray, rows: IntArray, numbers: IntArray, symbols: IntArray) -> None:

@@ -42,7 +42,7 @@ def in_plain_words(epsilon_per_km: float) -> str:
     """Say what ε per km means for two places 1 km apart."""
     if epsilon_per_km > 100:
         return f"no practical protection at 1 km (a factor of e^{epsilon_per_km:.4g})"
-    return f"a reply is at most {_factor(epsilon_per_km)} times as likely from one place as from one 1 km away"
+    return f"an answer is at most {_factor(epsilon_per_km)} times as likely from one place as from one 1 km away"
 
 
 def _factor(epsilon_per_km: float) -> str:

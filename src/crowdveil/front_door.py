@@ -36,7 +36,16 @@ from crowdveil.campaign import (
     resume,
     select,
 )
-from crowdveil.certify import Certificate, Witness, certify, certify_table, smallest_epsilon
+from crowdveil.certify import (
+    AcceptedReport,
+    Certificate,
+    Witness,
+    certify,
+    certify_table,
+    combined_loss,
+    guess_bound,
+    smallest_epsilon,
+)
 from crowdveil.draw import draw, draw_many
 from crowdveil.errors import (
     CampaignRefused,
@@ -74,7 +83,7 @@ from crowdveil.profile import (
     recency,
     roc,
 )
-from crowdveil.profile.place import choose_place, choose_places
+from crowdveil.profile.place import choose_graded_places, choose_place, choose_places
 from crowdveil.simulate.campaign_run import CampaignResult, run_campaign
 from crowdveil.simulate.compare import compare
 from crowdveil.simulate.comparison import Comparison
@@ -103,6 +112,7 @@ __all__ = [
     "NULL",
     "OUTSIDE",
     "TRACE_FORMATS",
+    "AcceptedReport",
     "Area",
     "CampaignPlan",
     "CampaignRefused",
@@ -147,11 +157,13 @@ __all__ = [
     "begin",
     "certify",
     "certify_table",
+    "choose_graded_places",
     "choose_half_life",
     "choose_place",
     "choose_places",
     "closed_form_for_quota",
     "closed_form_hit",
+    "combined_loss",
     "compare",
     "count_symbols",
     "count_visits",
@@ -163,6 +175,7 @@ __all__ = [
     "expected_coverage",
     "exponential",
     "frequency",
+    "guess_bound",
     "identity",
     "least_policy",
     "lemma2_bound",

@@ -218,3 +218,43 @@ def test_an_area_is_frozen() -> None:
     area = cv.Area.from_points_km([[0, 0], [1, 0]])
     with pytest.raises(ValueError, match="read-only"):
         area.xy_m[0, 0] = 5
+
+
+def test_a_grid_on_the_public_lattice_covers_its_box_from_a_shared_origin() -> None:
+    one = cv.Grid.on_lattice(*NEW_YORK, cell_km=0.5)
+    other = cv.Grid.on_lattice(40.70, -74.3, 40.75, -73.99, cell_km=0.5)
+    assert one.origin == other.origin == cv.Plane(400_000_000, -740_000_000)
+    for grid in (one, other):
+        assert [first % 500 for first in grid.first_centre_m] == [250, 250]
+    south, west, north, east = NEW_YORK
+    latitude, longitude = np.meshgrid(np.linspace(south, north, 50), np.linspace(west, east, 50))
+    assert (one.locate(latitude, longitude) >= 0).all()
+    assert len(one) <= len(cv.Grid.from_bounds(*NEW_YORK, cell_km=0.5)) + 3 * (one.rows + one.columns)
+    assert cv.Area.from_description(one.describe()) == one
+
+
+@pytest.mark.parametrize(
+    ("bounds", "origin"),
+    [
+        ((-0.1, -0.1, 0.1, 0.1), (0, 0)),
+        ((48.8, 2.2, 48.9, 2.5), (48, 2)),
+        ((-33.9, 151.1, -33.8, 151.3), (-34, 152)),
+        ((-18.0, 179.9, -17.9, -179.9), (-18, -180)),
+        ((0.9, 0.9, 1.1, 1.1), (2, 2)),
+        ((-1.1, -1.1, -0.9, -0.9), (0, 0)),
+    ],
+)
+def test_public_lattices_have_their_origins_at_even_degrees(
+    bounds: tuple[float, float, float, float], origin: tuple[int, int]
+) -> None:
+    plane = cv.Grid.on_lattice(*bounds).origin
+    assert (plane.latitude_e7 / 1e7, plane.longitude_e7 / 1e7) == origin
+
+
+def test_a_grid_on_the_public_lattice_has_even_metres() -> None:
+    with pytest.raises(cv.InputError, match=r"cell_km = 0\.333: should be an even number of metres"):
+        cv.Grid.on_lattice(*NEW_YORK, cell_km=0.333)
+    with pytest.raises(cv.InputError, match="cell_km = 0"):
+        cv.Grid.on_lattice(*NEW_YORK, cell_km=0)
+    with pytest.raises(cv.InputError, match="should give at most 1,000,000"):
+        cv.Grid.on_lattice(*NEW_YORK, cell_km=0.01)

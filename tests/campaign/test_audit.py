@@ -16,13 +16,26 @@ from crowdveil.campaign.selection import Reports
 from crowdveil.campaign.state import select_so_far
 from crowdveil.policy.policy import Policy
 from crowdveil.prior import Round, count_symbols
-from crowdveil.wire import PROTOCOL, AuditRecord, AuditRound, AuditSelection, CampaignPlan
+from crowdveil.server.terms import make_terms
+from crowdveil.wire import (
+    PROTOCOL,
+    AuditRecord,
+    AuditRound,
+    AuditSelection,
+    CampaignPlan,
+    RoundNotice,
+    public_key,
+    secret_digest,
+)
 from tests.town import live, people_around, square_town
 
 AREA = square_town(5)
-SEED = 11
+SEED = "5eed" * 16
+KEY = "4b" * 32
+"""The server's private key."""
 ROUNDS = 3
 EACH = 40
+OTHER = "0123" * 16
 Change = Callable[[dict[str, Any]], None]
 
 
@@ -38,6 +51,8 @@ def new_campaign(**changes: Any) -> CampaignPlan:
         "users": ROUNDS * EACH,
         "wanted": 9,
         "rounds": ROUNDS,
+        "null_epsilon": None,
+        "grade_epsilon": None,
         **changes,
     }
     return CampaignPlan.model_validate(given)
@@ -50,23 +65,32 @@ def honest(closed: int = ROUNDS, **changes: Any) -> AuditRecord:
     dice = np.random.default_rng(3)
     rounds: list[Round] = []
     told: list[AuditRound] = []
-    rows: list[tuple[int, int, int | None]] = []
+    rows: list[tuple[int, str, int, int | None]] = []
+    terms = make_terms("noise", new, server_key=public_key(KEY), seed=SEED)
+    notices: list[RoundNotice] = []
     for number in range(closed):
         policy = next_policy(resume(plan, rounds))
         places = live(people_around(AREA, 1), EACH, dice)
         symbols = cv.draw_many(policy, places, cv.certify(policy), dice).tolist()
-        sent = [None if who % 5 == 0 else symbol for who, symbol in enumerate(symbols)]
-        rows += [(number * EACH + who, number, symbol) for who, symbol in enumerate(sent)]
+        clear = new.null_epsilon is None
+        sent = [None if clear and who % 5 == 0 else symbol for who, symbol in enumerate(symbols)]
+        first = number * EACH
+        rows += [(who, secret_digest(f"{who}"), number, symbol) for who, symbol in enumerate(sent, first)]
+        notices.append(RoundNotice.of(terms, number, policy.hash, KEY))
         one = count_symbols(policy, [symbol for symbol in sent if symbol is not None], sent.count(None))
         rounds.append(one)
         told.append(AuditRound.of(number, policy.to_bytes(), tuple(one.counts.tolist()), one.nulls))
-    columns = np.array([row for row in rows if row[2] is not None], dtype=np.int64).reshape(-1, 3)
-    chosen = select_so_far(resume(plan, rounds), Reports(columns[:, 0], columns[:, 1], columns[:, 2]))
+    told_symbols = [row for row in rows if row[3] is not None]
+    columns = np.array([(row[0], row[2], row[3]) for row in told_symbols], dtype=np.int64).reshape(-1, 3)
+    tickets = tuple(row[1] for row in told_symbols)
+    chosen = select_so_far(resume(plan, rounds), Reports(columns[:, 0], columns[:, 1], columns[:, 2], tickets))
     return AuditRecord(
         protocol=PROTOCOL,
         campaign="noise",
         plan=new,
+        terms=terms,
         seed=SEED,
+        notices=tuple(notices),
         rounds=tuple(told),
         rows=tuple(rows),
         selection=AuditSelection(
@@ -89,7 +113,7 @@ def altered(change: Change, record: AuditRecord = RECORD) -> AuditRecord:
 
 def failures(record: AuditRecord) -> list[audit.Finding]:
     verdict = audit.check_record(record)
-    found = [finding for finding in verdict.findings if finding.grade == "failure"]
+    found = [finding for finding in verdict.findings if finding.verdict == "failure"]
     assert verdict.reproduced == (not found)
     return found
 
@@ -98,12 +122,13 @@ def test_an_honest_campaign_is_reproduced_and_every_step_is_told() -> None:
     verdict = audit.check_record(RECORD)
     assert verdict.reproduced
     assert [finding.step for finding in verdict.findings] == [
+        "announced",
         *["private"] * ROUNDS,
         "counted",
         "selected",
         *["made"] * ROUNDS,
     ]
-    assert {finding.grade for finding in verdict.findings} == {"ok"}
+    assert {finding.verdict for finding in verdict.findings} == {"ok"}
 
 
 def test_the_selection_is_repeated_from_what_was_written_to_a_file() -> None:
@@ -124,7 +149,7 @@ def test_algorithm_2_is_reproduced_too() -> None:
 def test_progress_is_told_until_the_end() -> None:
     told: list[tuple[int, int]] = []
     audit.check_record(RECORD, lambda done, total: told.append((done, total)))
-    assert told == [(done, 2 * ROUNDS + 2) for done in range(1, 2 * ROUNDS + 3)]
+    assert told == [(done, 2 * ROUNDS + 3) for done in range(1, 2 * ROUNDS + 4)]
 
 
 def swap_two(record: dict[str, Any]) -> None:
@@ -161,8 +186,8 @@ def test_another_selection_is_found_out(change: Change, said: str) -> None:
 
 
 def another_symbol(record: dict[str, Any]) -> None:
-    row = next(row for row in record["rows"] if row[2] not in (None, 0))
-    row[2] = 0
+    row = next(row for row in record["rows"] if row[3] not in (None, 0))
+    row[3] = 0
 
 
 def other_symbol_count(record: dict[str, Any]) -> None:
@@ -175,8 +200,8 @@ def other_symbol_count(record: dict[str, Any]) -> None:
         (another_symbol, "rows have 'hit'"),
         (other_symbol_count, "round 2: 8 rows have NULL, but 9 were counted"),
         (lambda record: record["rows"].pop(), "round 3: "),
-        (lambda record: record["rows"][1].__setitem__(1, 7), "a row belongs to round 8, but only 3 were closed"),
-        (lambda record: record["rows"][1].__setitem__(2, 10_000), "round 1: symbol 10000 was sent"),
+        (lambda record: record["rows"][1].__setitem__(2, 7), "a row belongs to round 8, but only 3 were closed"),
+        (lambda record: record["rows"][1].__setitem__(3, 10_000), "round 1: symbol 10000 was sent"),
     ],
 )
 def test_rows_that_do_not_add_up_are_found_out(change: Change, said: str) -> None:
@@ -188,10 +213,11 @@ def test_rows_that_do_not_add_up_are_found_out(change: Change, said: str) -> Non
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda record: record["plan"].update(seed=SEED + 1), "seed = 11: should be 12, the seed of the plan"),
+        (lambda record: record["plan"].update(seed=OTHER), "should be 0123012301230123"),
         (lambda record: record["rounds"][0].update(number=1), "numbered from 0"),
         (lambda record: record["plan"].update(rounds=2), "rounds = 3: should be at most 2"),
         (lambda record: record["rows"].append(record["rows"][0]), "another participant"),
+        (lambda record: record["rows"][1].__setitem__(1, record["rows"][0][1]), "another secret"),
         (lambda record: record["rounds"][0]["counts"].pop(), "counts"),
         (lambda record: record["rounds"][0].update(policy="AAAA"), "policy"),
         (lambda record: record["plan"].update(targets=[99]), "targets = 99"),
@@ -203,17 +229,54 @@ def test_a_record_that_makes_no_sense_is_a_failure_with_its_reason(change: Chang
     assert said in found.text
 
 
-def test_another_seed_than_the_published_one_selects_others() -> None:
-    assert [finding.step for finding in failures(altered(lambda record: record.update(seed=SEED + 1)))] == ["selected"]
+def test_another_seed_than_the_announced_one_is_found_out_and_selects_others() -> None:
+    found = failures(altered(lambda record: record.update(seed=OTHER)))
+    assert [finding.step for finding in found] == ["announced", "selected"]
+    assert "the seed is not the one whose hash was announced" in found[0].text
+
+
+def forged(record: dict[str, Any]) -> None:
+    signed = RoundNotice.of(RECORD.terms, 1, record["notices"][1]["policy_hash"], "4c" * 32)
+    record["notices"][1]["signature"] = signed.signature
+
+
+def other_terms(record: dict[str, Any]) -> None:
+    terms = RECORD.terms.model_copy(update={"name": "Silence"})
+    policy_hash = record["notices"][0]["policy_hash"]
+    record["notices"][0] = RoundNotice.of(terms, 0, policy_hash, KEY).model_dump(mode="json")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (forged, "round 2: notice.signature"),
+        (other_terms, "round 1: the notice is of other terms"),
+        (lambda record: record["notices"].pop(), "notices of 2 rounds, but 3 were closed"),
+        (lambda record: record["notices"][0].update(policy_hash="0" * 64), "round 1: the notice names another policy"),
+        (lambda record: record["terms"].update(delta=0.9), "the terms have delta = 0.9; the plan has 0.5"),
+        (lambda record: record["terms"].update(campaign="silence"), "of campaign silence, not noise"),
+        (lambda record: record["terms"].update(seed_hash="0" * 64), "the seed is not the one"),
+    ],
+)
+def test_whoever_did_something_other_than_announced_is_found_out(change: Change, said: str) -> None:
+    found = failures(altered(change))
+    assert [one.step for one in found] == ["announced"]
+    assert said in found[0].text
+
+
+def test_a_protected_campaign_is_reproduced_too() -> None:
+    assert not failures(honest(null_epsilon=log(64), grade_epsilon=log(64)))
 
 
 def replaced(policy: Policy) -> AuditRecord:
-    """The first round under another policy with as many symbols."""
-    return altered(
-        lambda record: record["rounds"][0].update(
-            AuditRound.of(0, policy.to_bytes(), (), 0).model_dump(include={"policy"})
-        )
-    )
+    """The first round under another policy with as many symbols, announced like any other."""
+    told = AuditRound.of(0, policy.to_bytes(), (), 0).policy
+
+    def replace(record: dict[str, Any]) -> None:
+        record["rounds"][0]["policy"] = told
+        record["notices"][0] = RoundNotice.of(RECORD.terms, 0, policy.hash, KEY).model_dump(mode="json")
+
+    return altered(replace)
 
 
 def test_a_policy_that_is_not_private_is_found_out() -> None:
@@ -240,7 +303,7 @@ def test_a_policy_that_the_counts_do_not_lead_to_is_a_warning_only() -> None:
     """Another machine may round differently; whom it selects, and whether it is private, is checked by itself."""
     other = honest(users=ROUNDS * EACH, wanted=9, prior=tuple(people_around(AREA, 1).tolist()))
     claimed = altered(lambda record: record["plan"].update(prior=None), other)
-    grades = {(finding.step, finding.grade) for finding in audit.check_record(claimed).findings}
+    grades = {(finding.step, finding.verdict) for finding in audit.check_record(claimed).findings}
     assert ("made", "warning") in grades
     assert ("private", "failure") not in grades
     assert ("counted", "failure") not in grades

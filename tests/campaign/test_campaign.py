@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import FrozenInstanceError
 from functools import lru_cache
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from crowdveil.campaign import (
     next_policy,
     quota,
     reporting_share,
+    resume,
     select,
 )
 from crowdveil.campaign.selection import Reports
@@ -42,10 +44,29 @@ TARGETS = (5, 14)
 ALGORITHMS: tuple[Algorithm, ...] = ("crowdveil", "algorithm-2")
 
 
+CLEAR: dict[str, Any] = {"null_epsilon": None, "grade_epsilon": None}
+
+
 def plan_of(
     algorithm: Algorithm = "crowdveil", users: int = 60, wanted: int = 6, rounds: int = 3, **more: object
 ) -> Plan:
-    return Plan(TOWN, TARGETS, LN4, users, wanted, rounds, algorithm=algorithm, **more)  # type: ignore[arg-type]
+    """A plan in the paper's clear form, unless `more` says otherwise."""
+    options = {**CLEAR, **more}
+    return Plan(TOWN, TARGETS, LN4, users, wanted, rounds, algorithm=algorithm, **options)
+
+
+def protected_plan(algorithm: Algorithm = "crowdveil", users: int = 60, **more: object) -> Plan:
+    """A plan in the protected form, the default."""
+    options = {"wanted": users // 20, "rounds": 3, **more}
+    return Plan(TOWN, TARGETS, LN4, users, algorithm=algorithm, **options)  # type: ignore[arg-type]
+
+
+def visitors(users: int, seed: int) -> tuple[IntArray, IntArray]:
+    """Places and grades: half regular, a third occasional visitors elsewhere, the others outside."""
+    generator = np.random.default_rng(seed)
+    grades = generator.choice(3, users, p=[0.5, 0.3, 0.2])
+    regular, occasional = (live(people_around(TOWN, seed + k), users, generator) for k in (0, 1))
+    return np.where(grades == 2, NULL, np.where(grades == 0, regular, occasional)), np.where(grades == 1, 1, 0)
 
 
 def closed_with(state: State, counts: list[int], nulls: int = 0) -> State:
@@ -322,7 +343,7 @@ def test_algorithm_2_is_the_printed_one_user_by_user(seed: int) -> None:
     def obfuscate(policy: cv.Policy, user: int) -> int:
         return cv.draw(policy, int(places[user]), cv.certify(policy), lambda _: bits[user])
 
-    plan = Plan(area, targets, LN4, users, wanted, rounds, algorithm="algorithm-2")
+    plan = Plan(area, targets, LN4, users, wanted, rounds, algorithm="algorithm-2", **CLEAR)
     groups = [part.tolist() for part in np.split(np.arange(users), np.cumsum(plan.round_users())[:-1])]
     chosen, learnt = algorithm2(area, targets, LN4, groups, wanted, 0.95, obfuscate)
 
@@ -438,7 +459,7 @@ def test_where_one_target_is_crowded_and_three_deserted_ours_covers_more_than_th
         deserted = np.random.default_rng(seed).choice(by_people[: len(town) // 2], 3, replace=False)
         targets = (int(by_people[-1]), *deserted.tolist())
         ours, theirs = (
-            covered(Plan(town, targets, log(2), 240, 12, 3, algorithm=algorithm), prior, seed)
+            covered(Plan(town, targets, log(2), 240, 12, 3, algorithm=algorithm, **CLEAR), prior, seed)
             for algorithm in ALGORITHMS
         )
         gains.append(ours - theirs)
@@ -447,26 +468,39 @@ def test_where_one_target_is_crowded_and_three_deserted_ours_covers_more_than_th
     assert np.mean(gains) > 3 * error
 
 
-# --- a protected NULL -----------------------------------------------------------------------------------------
+# --- the protected form ---------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_protected_unless_it_says_otherwise() -> None:
+    plan = Plan(TOWN, TARGETS, LN4, 60, 6)
+    assert (plan.null_epsilon, plan.grade_epsilon, plan.grades) == (log(64), log(64), 2)
+    assert (plan_of().null_epsilon, plan_of().grade_epsilon, plan_of().grades) == (None, None, 1)
+    alone = plan_of(null_epsilon=1.0)
+    assert (alone.null_epsilon, alone.grade_epsilon, alone.grades) == (1.0, None, 1)
+    assert begin(plan).prior.shape == (2, len(TOWN))
+    assert begin(plan).grade_shares.tolist() == pytest.approx([0.5, 0.5])
+    assert begin(alone).prior.shape == begin(plan).cell_prior.shape == (len(TOWN),)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("null_epsilon", [0.1, log(16), 40.0])
+@pytest.mark.parametrize("losses", [(0.1, 0.1), (log(16), None), (log(64), log(64)), (40.0, 40.0), (40.0, None)])
 def test_a_protected_campaign_counts_no_null_and_selects_as_many_as_wanted(
-    algorithm: Algorithm, null_epsilon: float
+    algorithm: Algorithm, losses: tuple[float, float | None]
 ) -> None:
-    plan = plan_of(algorithm, users=240, wanted=12, null_epsilon=null_epsilon)
-    generator = np.random.default_rng(3)
-    places = live(people_around(TOWN, 2), 240, generator)
-    places[generator.random(240) < 0.5] = NULL
-    state, reports, _ = run_rounds(plan, np.arange(240), places, generator)
+    plan = protected_plan(algorithm, 240, null_epsilon=losses[0], grade_epsilon=losses[1])
+    places, grades = visitors(240, 3)
+    given = None if losses[1] is None else grades
+    state, reports, _ = run_rounds(plan, np.arange(240), places, np.random.default_rng(3), grades=given)
     assert [one.nulls for one in state.closed] == [0, 0, 0]
     assert len(reports) == 240
     for policy in state.policies:
-        assert policy.null_epsilon == null_epsilon
+        assert (policy.null_epsilon, policy.grade_epsilon) == losses
         assert cv.certify(policy).ok
     assert 0 < state.null_share < 1
     assert reporting_share(state) == 1 - state.null_share
+    assert state.prior.shape == ((len(TOWN),) if losses[1] is None else (2, len(TOWN)))
+    assert state.prior.sum() == pytest.approx(1)
+    assert state.cell_prior.sum() == pytest.approx(state.grade_shares.sum()) == pytest.approx(1)
     chosen = select(state, reports)
     assert len(chosen) + chosen.short == 12
     assert len(chosen) == 12 or algorithm == "algorithm-2"
@@ -475,21 +509,42 @@ def test_a_protected_campaign_counts_no_null_and_selects_as_many_as_wanted(
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_everyone_sends_a_symbol_so_the_quota_counts_everyone(algorithm: Algorithm) -> None:
-    plan = plan_of(algorithm, null_epsilon=log(16))
-    state = begin(plan)
+    state = begin(protected_plan(algorithm, wanted=6))
     assert state.null_share == START_NULL_SHARE
-    clear = begin(plan_of(algorithm))
-    assert quota(state) == quota(clear)
+    assert quota(state) == quota(begin(plan_of(algorithm)))
     policy = next_policy(state)
     assert policy.beta == pytest.approx(quota(state), rel=1e-6)
-    assert 0.5 * policy.hit.mean() + 0.5 * policy.null_hit == pytest.approx(quota(state), rel=1e-6)
+    assert 0.5 * policy.hit[:-1].mean() + 0.5 * policy.hit[-1] == pytest.approx(quota(state), rel=1e-6)
     assert policy.provenance["null_share"] == repr(START_NULL_SHARE)
+    known = begin(protected_plan(algorithm, wanted=6, start_null_share=0.1))
+    assert known.null_share == 0.1
+    assert next_policy(known).provenance["null_share"] == repr(0.1)
 
 
-def test_hits_beyond_what_cells_alone_explain_are_learnt_as_people_without_a_place() -> None:
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_outside_and_grades_are_learnt_from_their_symbols(algorithm: Algorithm) -> None:
+    """Symbols of a protected policy: hit, outside, grade 1, grade 2; the informative ones refine the last two."""
+
+    def after(outside: int, regular: int, occasional: int) -> State:
+        state = begin(protected_plan(algorithm, rounds=1))
+        policy = next_policy(state)
+        counts = np.zeros(policy.symbol_count, dtype=np.int64)
+        width = (policy.symbol_count - 2) // 2
+        counts[1], counts[2], counts[2 + width] = outside, regular, occasional
+        return advance(advance(state, RoundOpened(policy)), RoundClosed(Round(policy, counts)))
+
+    many, few = after(30, 15, 15), after(0, 30, 30)
+    assert few.null_share < START_NULL_SHARE < many.null_share
+    # One step, as printed, moves less than the pooled estimate.
+    least = 0.02 if algorithm == "algorithm-2" else 0.1
+    assert after(10, 40, 10).grade_shares[0] > 0.5 + least
+    assert after(10, 10, 40).grade_shares[0] < 0.5 - least
+
+
+def test_hits_beyond_what_cells_alone_explain_are_learnt_as_people_inside() -> None:
     few, many = (begin(plan_of("algorithm-2", null_epsilon=log(16))) for _ in range(2))
-    few, many = closed_with(few, [0, 20]), closed_with(many, [10, 10])
-    assert many.null_share < START_NULL_SHARE < few.null_share
+    few, many = closed_with(few, [0, 0, 20]), closed_with(many, [10, 0, 10])
+    assert many.null_share < few.null_share
 
 
 @pytest.mark.parametrize("null_epsilon", [None, 1.0, 3.0])
@@ -504,7 +559,53 @@ def test_a_policy_that_protects_null_otherwise_than_planned_opens_no_round(null_
             advance(clear, RoundOpened(other))
 
 
+@pytest.mark.parametrize("grade_epsilon", [None, 1.0, 5.0])
+def test_a_policy_that_protects_grades_otherwise_than_planned_opens_no_round(grade_epsilon: float | None) -> None:
+    state = begin(protected_plan())
+    other = cv.optimal_policy(
+        TOWN, None, TARGETS, epsilon_per_km=LN4, beta=0.1, null_epsilon=log(64), grade_epsilon=grade_epsilon
+    )
+    with pytest.raises(cv.InputError, match=r"policy\.grade_epsilon = .*should be the plan's, 4\.15"):
+        advance(state, RoundOpened(other))
+
+
 @pytest.mark.parametrize("wrong", [0.0, -1.0, float("inf"), float("nan"), "much"])
-def test_a_plan_refuses_an_epsilon_of_null_that_is_none(wrong: object) -> None:
-    with pytest.raises(cv.InputError, match="null_epsilon"):
-        plan_of(null_epsilon=wrong)
+@pytest.mark.parametrize("field", ["null_epsilon", "grade_epsilon"])
+def test_a_plan_refuses_an_epsilon_that_is_none(field: str, wrong: object) -> None:
+    with pytest.raises(cv.InputError, match=f"^{field} = "):
+        protected_plan(**{field: wrong})  # type: ignore[arg-type]
+
+
+def test_a_plan_refuses_grades_without_outside_and_a_start_of_another_shape() -> None:
+    with pytest.raises(cv.InputError, match=r"grade_epsilon = .*should be None in the clear form, like null_epsilon"):
+        protected_plan(null_epsilon=None)
+    with pytest.raises(cv.InputError, match=r"prior = 'shape \(16,\)': should have the shape \(2, 16\)"):
+        protected_plan(start=people_around(TOWN, 1))
+    for share in (-0.1, 1.1, float("nan")):
+        with pytest.raises(cv.InputError, match="null_share"):
+            protected_plan(start_null_share=share)
+
+
+def test_regular_visitors_of_a_target_are_chosen_before_occasional_ones() -> None:
+    """As many occasional visitors at the targets as regular ones; hits are mostly the regular ones."""
+    users = 2400
+    places, grades = visitors(users, 5)
+    at_target = np.random.default_rng(1).random(users) < 0.2
+    places = np.where(at_target & (places != NULL), TARGETS[0], places)
+    state, reports, _ = run_rounds(
+        protected_plan(users=users, wanted=100), np.arange(users), places, np.random.default_rng(5), grades=grades
+    )
+    chosen = select(state, reports).participants
+    there = np.isin(places, TARGETS)
+    shares = [np.isin(np.flatnonzero(there & (grades == grade)), chosen).mean() for grade in (0, 1)]
+    assert shares[0] > 4 * shares[1]
+
+
+def test_resuming_gives_the_state_that_advancing_gave() -> None:
+    for algorithm in ALGORITHMS:
+        plan = protected_plan(algorithm, 120)
+        places, grades = visitors(120, 4)
+        state, _, _ = run_rounds(plan, np.arange(120), places, np.random.default_rng(4), grades=grades)
+        again = resume(plan, state.closed)
+        assert again.prior.tolist() == state.prior.tolist()
+        assert again.null_share == state.null_share

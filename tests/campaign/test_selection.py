@@ -58,9 +58,9 @@ def in_one_round(symbols: list[int], number: int = 0) -> Reports:
 
 
 @settings(deadline=None, derandomize=True, max_examples=150)
-@given(reports(), st.integers(1, 30), st.integers(0, 10**9))
+@given(reports(), st.integers(1, 30), st.integers(0, 10**9).map(str))
 def test_those_with_the_highest_chance_of_a_target_are_chosen_and_a_lottery_decides_among_equals(
-    sent: Reports, wanted: int, seed: int
+    sent: Reports, wanted: int, seed: str
 ) -> None:
     def rank(row: tuple[int, int, int]) -> tuple[float, int, int, bytes]:
         who, number, symbol = row
@@ -77,8 +77,8 @@ def test_those_with_the_highest_chance_of_a_target_are_chosen_and_a_lottery_deci
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)
-@given(reports(least=2), st.integers(1, 30), st.integers(0, 10**9), st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_decides_nothing(sent: Reports, wanted: int, seed: int, shuffler: object) -> None:
+@given(reports(least=2), st.integers(1, 30), st.integers(0, 10**9).map(str), st.randoms(use_true_random=False))
+def test_the_order_of_the_rows_decides_nothing(sent: Reports, wanted: int, seed: str, shuffler: object) -> None:
     order = np.arange(len(sent))
     shuffler.shuffle(order)  # type: ignore[attr-defined]
     mixed = Reports(sent.participant[order], sent.round[order], sent.symbol[order])
@@ -89,10 +89,10 @@ def test_the_order_of_the_rows_decides_nothing(sent: Reports, wanted: int, seed:
 
 def test_the_lottery_is_one_that_anyone_can_repeat() -> None:
     """printf 7:12 | sha256sum"""
-    assert lottery_number(7, 12) == 0x0D6236236F75C17979109C89E05C4BEBFA428E1B3EF11B4D4F14487201B02B2B
-    assert lottery_number(0, 0) == 0xAC72368A586A18C19088393573CE03074B8E8A4D8C21ADD8729AF1890A407E52
+    assert lottery_number("7", "12") == 0x0D6236236F75C17979109C89E05C4BEBFA428E1B3EF11B4D4F14487201B02B2B
+    assert lottery_number("0", "0") == 0xAC72368A586A18C19088393573CE03074B8E8A4D8C21ADD8729AF1890A407E52
     everyone = in_one_round([0] * 9)
-    winners = select_by_posterior(everyone, three_rounds(), PRIOR, 3, seed=7).participants.tolist()
+    winners = select_by_posterior(everyone, three_rounds(), PRIOR, 3, seed="7").participants.tolist()
     assert winners == sorted(sorted(range(9), key=lambda who: hashlib.sha256(b"7:%d" % who).digest())[:3])
 
 
@@ -101,7 +101,7 @@ def test_being_early_does_not_help() -> None:
     everyone = in_one_round([0] * people)
     won = np.zeros(people)
     for seed in range(seeds):
-        won[select_by_posterior(everyone, three_rounds(), PRIOR, wanted, seed).participants] += 1
+        won[select_by_posterior(everyone, three_rounds(), PRIOR, wanted, str(seed)).participants] += 1
     assert won.sum() == seeds * wanted
     share = wanted / people
     assert (np.abs(won - seeds * share) < 4 * sqrt(seeds * share * (1 - share))).all()
@@ -114,7 +114,7 @@ def test_of_equal_chances_the_later_round_comes_first() -> None:
     policy = three_rounds()[0]
     both = Reports(np.arange(6), np.array([0, 1, 0, 1, 0, 1]), np.zeros(6, dtype=np.int64))
     for seed in range(20):
-        found = select_by_posterior(both, [policy, policy], PRIOR, 3, seed)
+        found = select_by_posterior(both, [policy, policy], PRIOR, 3, str(seed))
         assert found.participants.tolist() == [1, 3, 5]
         assert found.short == 0
 
@@ -124,8 +124,8 @@ def test_where_too_few_are_hits_the_next_best_symbols_fill_up() -> None:
     order = sorted(range(policy.symbol_count), key=lambda symbol: -chance(1, symbol))
     assert order[0] == 0
     symbols = [order[-1], order[2], 0, order[1], 0, order[2]]
-    found = select_by_posterior(in_one_round(symbols, 1), three_rounds(), PRIOR, 4, seed=3)
-    lucky = min((1, 5), key=lambda who: lottery_number(3, who))
+    found = select_by_posterior(in_one_round(symbols, 1), three_rounds(), PRIOR, 4, seed="3")
+    lucky = min((1, 5), key=lambda who: lottery_number("3", str(who)))
     assert found.participants.tolist() == [2, 4, 3, lucky]
     assert (found.hits, found.short) == (2, 0)
 
@@ -134,13 +134,13 @@ def test_where_too_few_are_hits_the_next_best_symbols_fill_up() -> None:
 @given(reports(), st.integers(1, 30))
 def test_only_who_sent_a_symbol_is_ever_chosen_and_what_is_missing_is_said(sent: Reports, wanted: int) -> None:
     for found in (
-        select_by_posterior(sent, three_rounds(), PRIOR, wanted, 0),
+        select_by_posterior(sent, three_rounds(), PRIOR, wanted, "0"),
         select_latest_first(sent, three_rounds(), wanted),
     ):
         chosen = found.participants.tolist()
         assert len(set(chosen)) == len(chosen) == wanted - found.short == len(found.chances)
         assert set(chosen) <= set(sent.participant.tolist())
-    everyone = select_by_posterior(sent, three_rounds(), PRIOR, 30, 0)
+    everyone = select_by_posterior(sent, three_rounds(), PRIOR, 30, "0")
     assert sorted(everyone.participants.tolist()) == sorted(sent.participant.tolist())
     assert everyone.short == 30 - len(sent)
 
@@ -189,9 +189,9 @@ def test_one_in_twenty_who_always_says_hit_does_not_take_all_the_places() -> Non
     taken, latest, printed = [], [], []
     for seed in range(20):
         spread, policies = with_fakes(seed, latest=False)
-        taken.append(fakes(select_by_posterior(spread, policies, PRIOR, 50, seed)))
+        taken.append(fakes(select_by_posterior(spread, policies, PRIOR, 50, str(seed))))
         together, policies = with_fakes(seed, latest=True)
-        latest.append(fakes(select_by_posterior(together, policies, PRIOR, 50, seed)))
+        latest.append(fakes(select_by_posterior(together, policies, PRIOR, 50, str(seed))))
         printed.append(fakes(select_latest_first(together, policies, 50)))
     # About 0.1 of 950 honest users are hits too, so fakes who do not choose their round are a third of the hits,
     assert max(taken) < 30
@@ -205,8 +205,8 @@ def test_one_in_twenty_who_always_says_hit_does_not_take_all_the_places() -> Non
 # --- wrong input ----------------------------------------------------------------------------------------------
 
 
-def columns(*values: list[int]) -> tuple[IntArray, ...]:
-    return tuple(np.array(value) for value in values)
+def columns(participant: list[int], number: list[int], symbol: list[int]) -> tuple[IntArray, IntArray, IntArray]:
+    return np.array(participant), np.array(number), np.array(symbol)
 
 
 def test_reports_that_cannot_be_are_refused() -> None:
@@ -225,7 +225,7 @@ def test_what_cannot_be_chosen_from_is_refused(algorithm: str) -> None:
     def select(sent: Reports, policies: list[cv.Policy], wanted: int) -> Selection:
         if algorithm == "latest first":
             return select_latest_first(sent, policies, wanted)
-        return select_by_posterior(sent, policies, PRIOR, wanted, 0)
+        return select_by_posterior(sent, policies, PRIOR, wanted, "0")
 
     fine = in_one_round([0, 1])
     for wanted in (0, -1, 1.5, True):
@@ -244,12 +244,12 @@ def test_what_cannot_be_chosen_from_is_refused(algorithm: str) -> None:
 def test_a_prior_for_other_cells_is_refused() -> None:
     wrong: FloatArray = np.array([0.5, 0.5])
     with pytest.raises(cv.InputError, match="prior"):
-        select_by_posterior(in_one_round([0]), three_rounds(), wrong, 1, 0)
+        select_by_posterior(in_one_round([0]), three_rounds(), wrong, 1, "0")
 
 
 def test_reports_cannot_be_changed_afterwards() -> None:
     mine = np.array([1, 2])
-    kept = Reports(mine, *columns([0, 0], [0, 1]))
+    kept = Reports(mine, np.array([0, 0]), np.array([0, 1]))
     mine[0] = 99
     assert kept.participant.tolist() == [1, 2]
     with pytest.raises(ValueError, match="read-only"):
@@ -257,14 +257,77 @@ def test_reports_cannot_be_changed_afterwards() -> None:
     assert kept != Reports(kept.participant, kept.round, kept.symbol)  # rather than an error about arrays
 
 
+# --- the protected form ---------------------------------------------------------------------------------------
+
+
 def test_senders_without_a_place_lower_the_chances_of_what_they_send() -> None:
     policy = cv.optimal_policy(
         TOWN, PRIOR, TARGETS, epsilon_per_km=log(4), beta=0.1, null_epsilon=log(4), null_share=0.5
     )
     sent = in_one_round([0, 1, 1, 0])
-    none, some = (select_by_posterior(sent, [policy], PRIOR, 2, 0, null_share=share) for share in (0.0, 0.5))
+    none, some = (select_by_posterior(sent, [policy], PRIOR, 2, "0", null_share=share) for share in (0.0, 0.5))
     assert none.participants.tolist() == some.participants.tolist() == [0, 3]
-    hit = 0.5 * (PRIOR @ policy.hit) + 0.5 * policy.null_hit
+    hit = 0.5 * (PRIOR @ policy.hit[:-1]) + 0.5 * policy.hit[-1]
     expected = 0.5 * (PRIOR[TARGETS] @ policy.hit[TARGETS]) / hit
     assert some.chances.tolist() == pytest.approx([expected] * 2, abs=1e-6)
     assert (some.chances < none.chances).all()
+
+
+def test_regular_visitors_come_before_occasional_ones_and_both_before_those_outside() -> None:
+    joint = np.stack([0.5 * PRIOR, 0.5 * PRIOR])
+    policy = cv.optimal_policy(
+        TOWN,
+        joint,
+        TARGETS,
+        epsilon_per_km=log(4),
+        beta=0.02,
+        completion="informative",
+        null_epsilon=log(64),
+        null_share=0.3,
+        grade_epsilon=log(64),
+    )
+    names = [policy.symbol_name(symbol) for symbol in range(policy.symbol_count)]
+    near = [names.index(f"cell 5, grade {grade}") for grade in (1, 2)]
+    far = names.index("cell 3, grade 1")
+    sent = in_one_round([1, near[1], far, near[0], 0])
+    chosen = select_by_posterior(sent, [policy], joint, 5, "7", null_share=0.3)
+    assert chosen.participants.tolist()[:2] == [4, 3]
+    assert chosen.participants.tolist()[-1] == 0
+    assert chosen.hits == 1
+    chances = dict(zip(chosen.participants.tolist(), chosen.chances.tolist(), strict=True))
+    assert chances[4] > chances[3] > chances[1] > chances[0]
+    # Being there occasionally is not being there: with nobody regular, all chances are 0.
+    occasional = np.stack([np.zeros(len(TOWN)), PRIOR])
+    assert select_by_posterior(sent, [policy], occasional, 5, "7", null_share=0.3).chances.tolist() == [0.0] * 5
+
+
+# --- tickets --------------------------------------------------------------------------------------------------
+
+
+def test_the_lottery_runs_over_tickets_and_the_seed() -> None:
+    tickets = tuple(hashlib.sha256(f"secret {user}".encode()).hexdigest() for user in range(40))
+    seed = "ab" * 32
+    sent = Reports(np.arange(40), np.zeros(40, dtype=np.int64), np.zeros(40, dtype=np.int64), tickets)
+    chosen = select_by_posterior(sent, three_rounds(), PRIOR, 7, seed)
+    drawn = sorted(range(40), key=lambda user: hashlib.sha256(f"{seed}:{tickets[user]}".encode()).digest())
+    assert set(chosen.participants.tolist()) == set(drawn[:7])
+    # Numbers and order do not matter, tickets and the seed do.
+    shuffled = np.random.default_rng(1).permutation(40)
+    renumbered = Reports(1000 - np.arange(40), sent.round, sent.symbol, tickets).in_order(shuffled)
+    again = select_by_posterior(renumbered, three_rounds(), PRIOR, 7, seed)
+    assert {1000 - user for user in again.participants.tolist()} == set(drawn[:7])
+    other = select_by_posterior(sent, three_rounds(), PRIOR, 7, "cd" * 32)
+    assert set(other.participants.tolist()) != set(drawn[:7])
+    numbered = Reports(sent.participant, sent.round, sent.symbol)
+    by_number = sorted(range(40), key=lambda user: hashlib.sha256(f"{seed}:{user}".encode()).digest())
+    chosen = select_by_posterior(numbered, three_rounds(), PRIOR, 7, seed)
+    assert set(chosen.participants.tolist()) == set(by_number[:7])
+
+
+def test_there_is_one_ticket_for_each_report() -> None:
+    with pytest.raises(cv.InputError, match="ticket = '1 entries': should have one entry for each of 2 reports"):
+        Reports(*columns([1, 2], [0, 0], [0, 0]), ("a",))
+    rows = Reports(*columns([5, 6, 7], [0, 0, 1], [0, 1, 0]), ("a", "b", "c")).in_order(np.array([2, 0]))
+    assert (rows.participant.tolist(), rows.ticket) == ([7, 5], ("c", "a"))
+    assert [rows.ticket_of(row) for row in (0, 1)] == ["c", "a"]
+    assert in_one_round([0, 0]).ticket_of(1) == "1"

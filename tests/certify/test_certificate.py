@@ -7,6 +7,7 @@ import pytest
 
 from crowdveil.area import Area
 from crowdveil.certify import certify, certify_table, smallest_epsilon
+from crowdveil.certify.certificate import Certificate, ProtectionFinding, ProtectionWitness, Witness
 from crowdveil.policy.policy import Completion, Policy
 from tests.certify.good_policies import completed, good_policy, good_weights, square, two_symbols
 
@@ -197,3 +198,82 @@ def test_numbers_first_a_claim_between_the_bounds_is_decided_exactly() -> None:
     assert verdicts[0].witness is not None
     assert 0 < verdicts[0].witness.excess < 1e-15
     assert verdicts[1].smallest_epsilon_per_km == above
+
+
+# --- what certificates say ------------------------------------------------------------------------------------
+
+
+def said(witness: Witness | None, *, ok: bool, least: float, grade_count: int = 1) -> str:
+    return Certificate(ok, 0.5, least, witness, "", 4, 2, 0, 0, ok, grade_count=grade_count).explain()
+
+
+def test_a_certificate_says_where_and_by_how_much_in_these_words() -> None:
+    pair = "The worst pair is cells 1 and 2"
+    finite = Witness(1, 2, 0, "hit", 2.0, 1.5, 0.5)
+    assert said(finite, ok=False, least=0.75) == (
+        f"NOT private at ε = 0.5 per km. {pair}, 2 km apart: 1 sends 'hit' e^1.5 times as often as 2, e^1 times is "
+        "allowed (excess 0.5 in the exponent). Do not report with it; claim ε = 0.75 per km, which holds, or have it "
+        "made again."
+    )
+    assert said(Witness(1, 2, 0, "hit", 2.0, inf, inf), ok=False, least=inf) == (
+        f"NOT private at ε = 0.5 per km. {pair}, 2 km apart: 1 sends 'hit' infinitely as often as 2, e^1 times is "
+        "allowed. No ε makes it private, because some weights of that symbol are 0 and others are not: mix in a small "
+        "constant, or do not use it."
+    )
+    assert said(Witness(1, 2, 0, "hit", 2.0, 0.5, -0.5, grade=1), ok=True, least=0.25, grade_count=2) == (
+        f"Private at ε = 0.5 per km. {pair} at grade 2, 2 km apart: 1 sends 'hit' e^0.5 times as often as 2; the "
+        "smallest ε that holds is 0.25 per km."
+    )
+
+
+WORST = "The worst ratio is that of cell 1, which sends 'hit'"
+
+
+@pytest.mark.parametrize(
+    ("log_ratio", "excess", "ok", "text"),
+    [
+        (
+            1.5,
+            -0.5,
+            True,
+            f"X is protected at ε₀ = 2. {WORST} e^1.5 times as often as outside; the smallest ε₀ that holds is 1.5.",
+        ),
+        (
+            2.0,
+            0.0,
+            True,
+            f"X is protected at ε₀ = 2. {WORST} e^2 times as often as outside; the smallest ε₀ that holds is 1.5.",
+        ),
+        (
+            2.5,
+            0.5,
+            False,
+            f"X is NOT protected at ε₀ = 2. {WORST} e^2.5 times as often as outside, e^2 times is allowed (excess 0.5 "
+            "in the exponent). Do not report with it; have it made again.",
+        ),
+        (
+            inf,
+            inf,
+            False,
+            f"X is NOT protected at ε₀ = 2. {WORST} infinitely as often as outside, e^2 times is allowed. Do not "
+            "report with it; have it made again.",
+        ),
+    ],
+)
+def test_a_finding_says_where_and_by_how_much_in_these_words(
+    log_ratio: float, excess: float, ok: bool, text: str
+) -> None:
+    witness = ProtectionWitness(1, 4, "cell 1", "outside", 0, "hit", log_ratio, excess)
+    assert ProtectionFinding(ok, 2.0, 1.5, witness, 0).explain("X", "ε₀") == text
+    both = Certificate(
+        ok, 0.5, 0.25, None, "", 4, 2, 0, 0, cells_ok=True, null=ProtectionFinding(ok, 2.0, 1.5, witness, 0)
+    )
+    assert str(both).startswith(
+        "Private at ε = 0.5 per km: every cell sends every symbol equally often. Being outside is"
+    )
+
+
+def test_where_all_inputs_send_the_same_that_is_said() -> None:
+    assert ProtectionFinding(True, 2.0, 0.0, None, 0).explain("X", "ε₀") == (
+        "X is protected at ε₀ = 2. All inputs send every symbol equally often; the smallest ε₀ that holds is 0."
+    )

@@ -24,8 +24,11 @@ EVEN = [[0.5, 0.5]] * 4
         ([[0.5, 0.5]] * 3 + [[0.5, 0.50001]], r"sum of table\[3\] = 1.00001: should be 1"),
         ([[5, 5]] * 3 + [[5, 6]], r"sum of table\[3\] = 11: .*row 0 has 10"),
         ([[0, 0]] * 4, r"sum of table\[0\] = 0: should be above 0"),
+        ([[3, 7], [5, 6], [5, 6], [5, 6]], r"sum of table\[1\] = 11: .*row 0 has 10"),
+        ([[0.5, 0.5], [1]], r"^table = .*: should have one row for each cell, all of the same length$"),
         ([[5, -5]] * 4, r"table\[0, 1\] = -5: should not be negative"),
-        (np.full((4, 2), 2**63, dtype=np.uint64), r"table\[0, 0\] = .*at most 2\^62"),
+        (np.full((4, 2), 2**63, dtype=np.uint64), r"table\[0, 0\] = .*: should be at most 2\^62$"),
+        (np.full((4, 2), 0.5, dtype=np.longdouble), r"table = 'float128': entries should be whole"),
         ([["a", "b"]] * 4, r"table = '<U1': entries should be whole numbers or 64-bit floats"),
         ([[True, False]] * 4, r"table = 'bool': entries"),
     ],
@@ -58,3 +61,7 @@ def test_certifying_leaves_the_given_table_alone() -> None:
     table = np.array(EVEN)
     certify_table(AREA, table, 1.0)
     assert (table == 0.5).all()
+
+
+def test_weights_of_exactly_two_to_the_62_are_accepted() -> None:
+    assert certify_table(AREA, [[2**62, 2**62]] * 4, 1.0).ok

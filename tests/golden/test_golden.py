@@ -18,6 +18,7 @@ def computed() -> dict[str, Any]:
     return golden()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", sorted(EXPECTED))
 @pytest.mark.xdist_group("golden")
 def test_the_same_inputs_lead_to_the_same_decisions(part: str) -> None:

@@ -20,7 +20,7 @@ from crowdveil.arrays import IntArray
 from crowdveil.campaign import Plan, select
 from crowdveil.prior import target_chances
 from crowdveil.simulate.comparison import ComparisonSettings, compare_methods
-from crowdveil.simulate.simulation import run_rounds
+from crowdveil.simulate.simulation import METHODS, run_rounds
 from crowdveil.vocabulary import Algorithm
 from tests.simulate.small import small_dataset
 from tests.town import live, people_around, square_town
@@ -70,6 +70,20 @@ def policies() -> Iterator[tuple[str, cv.Policy]]:
                 area, prior, targets, epsilon_per_km=LN4, beta=0.06, null_epsilon=log(16), null_share=0.3
             )
             yield f"{name}/optimal/{len(targets)}/null", policy
+            joint = np.stack([0.4 * prior, 0.6 * prior[::-1]])
+            for how in ("informative", "equal"):
+                policy = cv.optimal_policy(
+                    area,
+                    joint,
+                    targets,
+                    epsilon_per_km=LN4,
+                    beta=0.02,
+                    completion=how,
+                    null_epsilon=log(64),
+                    null_share=0.3,
+                    grade_epsilon=log(64),
+                )
+                yield f"{name}/optimal/{len(targets)}/grades/{how}", policy
         yield f"{name}/laplace", cv.planar_laplace(area, prior, [2], LN4)
         yield f"{name}/exponential", cv.exponential(area, prior, [2], LN4)
         yield f"{name}/identity", cv.identity(area, prior, [2], LN4)
@@ -77,9 +91,8 @@ def policies() -> Iterator[tuple[str, cv.Policy]]:
 
 def describe_policy(policy: cv.Policy) -> dict[str, Any]:
     certificate = cv.certify(policy)
-    weights, _ = policy.inputs()
     found: dict[str, Any] = {
-        "weights": digest(weights),
+        "weights": digest(policy.weights),
         "refined": None if policy.completion is None else digest(policy.completion.weights),
         "value": shown(policy.value)[0],
         "ok": certificate.ok,
@@ -90,16 +103,30 @@ def describe_policy(policy: cv.Policy) -> dict[str, Any]:
         found["draws"] = [cv.draw(policy, cell % len(policy), certificate, random_bits) for cell in range(12)]
         many = cv.draw_many(policy, np.arange(200) % len(policy), certificate, np.random.default_rng(5))
         found["draw_many"] = digest(many)
+    if policy.null_epsilon is not None:
+        assert certificate.null is not None
+        found["smallest_null_epsilon"] = shown(certificate.null.smallest_epsilon)[0]
+        random_bits = tape(18)
+        found["draws_outside"] = [cv.draw(policy, -1, certificate, random_bits) for _ in range(6)]
+    if policy.grade_epsilon is not None:
+        assert certificate.grades is not None
+        found["smallest_grade_epsilon"] = shown(certificate.grades.smallest_epsilon)[0]
+        random_bits = tape(19)
+        found["draws_occasional"] = [
+            cv.draw(policy, cell % len(policy), certificate, random_bits, grade=1) for cell in range(12)
+        ]
     return found
 
 
-def describe_campaign(algorithm: Algorithm, null_epsilon: float | None) -> dict[str, Any]:
+def describe_campaign(algorithm: Algorithm, *, protected: bool) -> dict[str, Any]:
     town = square_town(6)
     generator = np.random.default_rng(8)
     places: IntArray = live(people_around(town, 2), 600, generator)
     places[generator.random(600) < 0.2] = -1
-    plan = Plan(town, (8, 21), LN4, 600, 30, 4, algorithm=algorithm, seed=7, null_epsilon=null_epsilon)
-    state, reports, _ = run_rounds(plan, np.arange(600), places, generator)
+    grades = np.where(places == -1, 0, np.random.default_rng(12).integers(0, 2, 600))
+    protection: dict[str, Any] = {} if protected else {"null_epsilon": None, "grade_epsilon": None}
+    plan = Plan(town, (8, 21), LN4, 600, 30, 4, algorithm=algorithm, seed="7", **protection)
+    state, reports, _ = run_rounds(plan, np.arange(600), places, generator, grades=grades if protected else None)
     chosen = select(state, reports)
     return {
         "people": chosen.participants.tolist(),
@@ -107,14 +134,21 @@ def describe_campaign(algorithm: Algorithm, null_epsilon: float | None) -> dict[
         "short": int(chosen.short),
         "prior": shown(state.prior),
         "null_share": shown(state.null_share)[0],
-        "weights": [digest(policy.inputs()[0]) for policy in state.policies],
+        "weights": [digest(policy.weights) for policy in state.policies],
         "target_chances": digest(np.round(1e8 * target_chances(state.prior, state.policies[-1], (8, 21)))),
     }
 
 
 def golden() -> dict[str, Any]:
     dataset = small_dataset()
-    compared = compare_methods(dataset, ComparisonSettings((int(dataset.densest[0]),), LN4, seeds=2))
+    targets = (int(dataset.densest[0]),)
+    # The clear form's methods, and ours in the protected form, the default.
+    clear = tuple(method for method in METHODS if method != "crowdveil-clear")
+    compared = compare_methods(
+        dataset,
+        ComparisonSettings(targets, LN4, seeds=2, methods=clear, null_epsilon=None, grade_epsilon=None),
+    )
+    ours = compare_methods(dataset, ComparisonSettings(targets, LN4, seeds=2, methods=("crowdveil", "crowdveil-known")))
     rng = np.random.default_rng(9)
     return {
         "areas": {
@@ -127,11 +161,9 @@ def golden() -> dict[str, Any]:
         },
         "policies": {name: describe_policy(policy) for name, policy in policies()},
         "campaigns": {
-            f"{algorithm}/{'clear' if null_epsilon is None else 'protected'}": describe_campaign(
-                algorithm, null_epsilon
-            )
+            f"{algorithm}/{'protected' if protected else 'clear'}": describe_campaign(algorithm, protected=protected)
             for algorithm in ("crowdveil", "algorithm-2")
-            for null_epsilon in (None, log(64))
+            for protected in (False, True)
         },
         "profiles": {
             name: {"rows": len(profile.cell), "cells": digest(profile.cell), "sum": shown(profile.probability.sum())[0]}
@@ -139,6 +171,7 @@ def golden() -> dict[str, Any]:
         },
         "places": digest(dataset.places("recency", "target-aware", 0.7, (int(dataset.densest[0]),), rng)),
         "comparison": {record.method: shown([record.value, record.ci_low]) for record in compared.records},
+        "comparison/protected": {record.method: shown([record.value, record.ci_low]) for record in ours.records},
     }
 
 

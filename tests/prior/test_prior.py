@@ -436,12 +436,33 @@ def test_what_a_round_keeps_cannot_be_changed_afterwards() -> None:
     assert kept != Round(kept.policy, kept.counts)  # rather than an error about arrays
 
 
-# --- a protected NULL -----------------------------------------------------------------------------------------
+# --- the protected form ---------------------------------------------------------------------------------------
 
 
 def protected_policy(null_epsilon: float = log(64), completion: str = "informative", beta: float = 0.1) -> cv.Policy:
     return cv.optimal_policy(
         TOWN, None, [10, 37], epsilon_per_km=LN4, beta=beta, completion=completion, null_epsilon=null_epsilon
+    )
+
+
+def graded_policy(
+    area: cv.Area = TOWN,
+    targets: tuple[int, ...] = (10, 37),
+    completion: str = "informative",
+    beta: float = 0.02,
+    loss: float = log(64),
+) -> cv.Policy:
+    """What a first round has: nothing is known, place, grade and outside are protected at the default."""
+    return cv.optimal_policy(
+        area,
+        None,
+        targets,
+        epsilon_per_km=LN4,
+        beta=beta,
+        completion=completion,
+        null_epsilon=loss,
+        null_share=0.5,
+        grade_epsilon=loss,
     )
 
 
@@ -452,38 +473,127 @@ def sent_with_null(policy: cv.Policy, true: FloatArray, null_share: float, users
     return count_symbols(policy, cv.draw_many(policy, places, cv.certify(policy), generator))
 
 
+def joint_prior(area: cv.Area, regular: float, seed: int) -> FloatArray:
+    """Regular and occasional visitors live around different centres."""
+    return np.stack([regular * people_around(area, seed), (1 - regular) * people_around(area, seed + 50)])
+
+
+def sent_with_grades(policy: cv.Policy, joint: FloatArray, null_share: float, users: int, seed: int) -> Round:
+    generator = np.random.default_rng(seed)
+    grades, places = np.divmod(live(joint.ravel(), users, generator), joint.shape[1])
+    places[generator.random(users) < null_share] = -1
+    return count_symbols(policy, cv.draw_many(policy, places, cv.certify(policy), generator, grades))
+
+
 def test_chances_of_a_target_count_senders_without_a_place() -> None:
     policy, prior = protected_policy(), people_around(TOWN, 3)
     inputs = np.append(0.6 * prior, 0.4)
-    table = np.vstack([policy.table(), policy.null_table()])
+    table = policy.table()
     full = inputs[:, None] * table / (inputs @ table)
     assert target_chances(prior, policy, null_share=0.4).tolist() == pytest.approx(full[[10, 37]].sum(axis=0).tolist())
     assert target_chances(prior, policy, null_share=1.0).tolist() == [0.0] * policy.symbol_count
-    with pytest.raises(cv.InputError, match="no row for NULL"):
+    with pytest.raises(cv.InputError, match="NULL is sent in the clear"):
         target_chances(prior, town_policy(), null_share=0.4)
     with pytest.raises(cv.InputError, match="null_share"):
         target_chances(prior, policy, null_share=-0.1)
 
 
-def test_the_rounds_update_with_null_is_the_mean_of_posteriors_over_all_inputs() -> None:
-    policy, prior = protected_policy(), people_around(TOWN, 3)
-    one = sent_with_null(policy, prior, 0.5, 200, 4)
-    inputs = np.append(0.7 * prior, 0.3)
-    table = np.vstack([policy.table(), policy.null_table()])
+def test_chances_of_a_target_count_regular_visitors_only() -> None:
+    policy, joint = graded_policy(), joint_prior(TOWN, 0.3, 3)
+    inputs = np.append(0.6 * joint.ravel(), 0.4)
+    table = policy.table()
+    full = inputs[:, None] * table / (inputs @ table)
+    found = target_chances(joint, policy, null_share=0.4)
+    assert found.tolist() == pytest.approx(full[[10, 37]].sum(axis=0).tolist())
+    assert found.argmax() == 0
+    grades, cells = posterior(joint, policy, 0).shape
+    assert (grades, cells) == (2, 49)
+    placed = full[:-1, 0] / full[:-1, 0].sum()
+    assert posterior(joint, policy, 0).ravel().tolist() == pytest.approx(placed.tolist())
+    with pytest.raises(cv.InputError, match=r"should have the shape \(2, 49\)"):
+        target_chances(joint[0] / joint[0].sum(), policy)
+
+
+@pytest.mark.parametrize("grades", [1, 2])
+def test_the_rounds_update_with_null_is_the_mean_of_posteriors_over_all_inputs(grades: int) -> None:
+    policy = protected_policy() if grades == 1 else graded_policy()
+    prior = people_around(TOWN, 3) if grades == 1 else joint_prior(TOWN, 0.4, 3)
+    one = (sent_with_null if grades == 1 else sent_with_grades)(policy, prior, 0.5, 200, 4)
+    inputs = np.append(0.7 * prior.ravel(), 0.3)
+    table = policy.table()
     mean = (inputs[:, None] * table / (inputs @ table)) @ one.counts / one.reports
     found, null_share = round_update_with_null(prior, 0.3, one)
     assert null_share == pytest.approx(mean[-1])
-    assert found.tolist() == pytest.approx((mean[:-1] / mean[:-1].sum()).tolist())
+    assert found.shape == prior.shape
+    assert found.ravel().tolist() == pytest.approx((mean[:-1] / mean[:-1].sum()).tolist())
     nobody = Round(policy, np.zeros(policy.symbol_count, dtype=np.int64))
     kept, share = round_update_with_null(prior, 0.3, nobody)
     assert share == 0.3
-    assert kept.tolist() == pytest.approx(prior.tolist())
+    assert kept.ravel().tolist() == pytest.approx(prior.ravel().tolist())
     assert round_update_with_null(prior, 1.0, one)[1] == 1.0
+
+
+SHARES = [(0.2, 0.77, 0.03), (0.5, 0.3, 0.2), (0.8, 0.1, 0.1), (0.3, 0.3, 0.4), (0.05, 0.05, 0.9)]
+
+
+@pytest.mark.parametrize("completion", ["equal", "informative"])
+@pytest.mark.parametrize(
+    ("side", "targets", "beta"),
+    [
+        (7, (10, 37), 0.05),
+        pytest.param(12, (40,), 0.01, marks=pytest.mark.long),
+        pytest.param(12, (20, 40, 75, 110), 0.02, marks=pytest.mark.long),
+    ],
+)
+def test_2400_people_show_the_shares_of_grades_and_of_those_outside(
+    side: int, targets: tuple[int, ...], beta: float, completion: str
+) -> None:
+    """Each within 0.1. It takes targets that leave most of their visitors unselected: see the next test."""
+    area = square_town(side)
+    policy = graded_policy(area, targets, completion, beta)
+    assert policy.hit.max() < 0.93
+    worst = 0.0
+    for shares in SHARES:
+        for seed in range(3):
+            joint = joint_prior(area, shares[0] / (shares[0] + shares[1]), seed)
+            found = pooled_estimate([sent_with_grades(policy, joint, shares[2], 2400, seed)])
+            assert found.prior.shape == (2, len(area))
+            assert found.prior.sum() == pytest.approx(1)
+            estimate = np.append((1 - found.null_share) * found.grade_shares, found.null_share)
+            worst = max(worst, float(np.abs(estimate - shares).max()))
+    assert worst < 0.1
+
+
+def test_whoever_is_nearly_always_selected_leaves_no_room_to_tell_grades() -> None:
+    """Where a target's regular visitors are selected nearly always, 1 - p already uses ε₀ and ε₁ for not being one."""
+    symbols = slice(1, 4)
+    room = {}
+    for beta in (0.05, 0.4):
+        policy = graded_policy(beta=beta, completion="equal")
+        table = policy.table()[:, symbols] / (1 - policy.hit[:, None])
+        room[beta] = float(table[0, 1] / table[0, 2])
+    assert room[0.05] > 2
+    assert room[0.4] == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_joint_distribution_of_places_and_grades_is_learnt(seed: int) -> None:
+    true = joint_prior(TOWN, 0.6, seed)
+    policies = [graded_policy(beta=beta) for beta in (0.02, 0.05)]
+    uniform = np.full((2, len(TOWN)), 1 / 2 / len(TOWN))
+    rounds = [sent_with_grades(one, true, 0.2, 1200, seed + k) for k, one in enumerate(policies)]
+    # The bandwidth is given: held-out symbols may favour none at all, and deconvolution then amplifies noise.
+    found = pooled_estimate(rounds, bandwidth_km=0.75).prior
+    assert divergence(true.ravel(), found.ravel()) < 0.8 * divergence(true.ravel(), uniform.ravel())
+    for grade in (0, 1):
+        near, before = (
+            divergence(true[grade] / true[grade].sum(), p[grade] / p[grade].sum()) for p in (found, uniform)
+        )
+        assert near < before
 
 
 @pytest.mark.parametrize("true_share", [0.1, 0.8])
 def test_many_reports_show_how_many_have_no_place_and_tell_more_than_nothing_of_the_others(true_share: float) -> None:
-    """With most people nowhere the cells are learnt slowly: at 0.8 the divergence falls from 0.64 to 0.59 only."""
     true = people_around(TOWN, 3)
     policies = [protected_policy(log(256), beta=beta) for beta in (0.1, 0.2)]
     rounds = [sent_with_null(policy, true, true_share, 60_000, 9 + k) for k, policy in enumerate(policies)]
@@ -493,24 +603,30 @@ def test_many_reports_show_how_many_have_no_place_and_tell_more_than_nothing_of_
     assert found.prior.sum() == pytest.approx(1)
 
 
-def test_whoever_has_no_place_is_not_smeared_into_the_cells() -> None:
+@pytest.mark.parametrize("grades", [1, 2])
+def test_whoever_has_no_place_is_not_smeared_into_the_cells(grades: int) -> None:
     """Everyone without a place: the estimate of cells stays what it was, whatever the bandwidth."""
-    policy = protected_policy(log(256))
-    nowhere = sent_with_null(policy, UNIFORM, 1.0, 40_000, 5)
+    policy = protected_policy(log(256)) if grades == 1 else graded_policy(loss=log(256))
+    start = people_around(TOWN, 3) if grades == 1 else joint_prior(TOWN, 0.5, 3)
+    nowhere = (sent_with_null if grades == 1 else sent_with_grades)(policy, start, 1.0, 40_000, 5)
     for bandwidth_km in (0.0, 1.5):
-        found = pooled_estimate([nowhere], people_around(TOWN, 3), bandwidth_km=bandwidth_km, strength=10.0)
+        found = pooled_estimate([nowhere], start, bandwidth_km=bandwidth_km, strength=10.0)
         assert found.null_share > 0.85
         assert np.isfinite(found.prior).all()
 
 
 @pytest.mark.parametrize("strength", [0.0, 10.0])
-def test_extreme_losses_leave_finite_estimates(strength: float) -> None:
-    policy = protected_policy(60.0, completion="equal")
-    found = pooled_estimate([Round(policy, np.array([0, 5000]))], strength=strength)
-    assert 0 <= found.null_share <= 1
-    assert np.isfinite(found.prior).all()
-    assert found.prior.sum() == pytest.approx(1)
-    nobody = pooled_estimate([Round(policy, np.array([0, 0]))])
+@pytest.mark.parametrize("grades", [1, 2])
+def test_extreme_losses_leave_finite_estimates(strength: float, grades: int) -> None:
+    policy = protected_policy(60.0, "equal") if grades == 1 else graded_policy(completion="equal", loss=60.0)
+    for symbol in range(policy.symbol_count):
+        counts = np.zeros(policy.symbol_count, dtype=np.int64)
+        counts[symbol] = 5000
+        found = pooled_estimate([Round(policy, counts)], strength=strength)
+        assert 0 <= found.null_share <= 1
+        assert np.isfinite(found.prior).all()
+        assert found.prior.sum() == pytest.approx(1)
+    nobody = pooled_estimate([Round(policy, np.zeros(policy.symbol_count, dtype=np.int64))])
     assert nobody.null_share == learning.START_NULL_SHARE
 
 
@@ -519,4 +635,8 @@ def test_rounds_with_a_protected_null_hold_no_null_in_the_clear_and_do_not_mix_w
         count_symbols(protected_policy(), [0, 1], nulls=2)
     with pytest.raises(cv.InputError, match="should protect NULL if and only if"):
         pooled_estimate([count_symbols(protected_policy(), [0]), count_symbols(town_policy(), [0])])
+    with pytest.raises(
+        cv.InputError, match=r"rounds\[1\]\.policy\.grades = 2: should be the grades of the first round, 1"
+    ):
+        pooled_estimate([count_symbols(protected_policy(), [0]), count_symbols(graded_policy(), [0])])
     assert pooled_estimate([count_symbols(town_policy(), [0, 1], nulls=2)]).null_share == 0.0

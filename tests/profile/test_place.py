@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from crowdveil.errors import InputError
 from crowdveil.profile import Profile
-from crowdveil.profile.place import choose_place, choose_places
+from crowdveil.profile.place import Place, choose_graded_place, choose_graded_places, choose_place, choose_places
 from crowdveil.vocabulary import NULL, Rule
 
 RULES: tuple[Rule, ...] = ("random", "target-aware")
@@ -135,3 +135,31 @@ def test_what_cannot_be_chosen_by_is_refused() -> None:
         choose_place({0: 0.9}, 0.7, "target-aware", targets=[0.5])
     with pytest.raises(InputError, match=r"profile\[0\] = nan"):
         choose_place({0: nan}, 0.7, "random")
+
+
+@settings(max_examples=50)
+@given(profiles(), st.sampled_from(RULES), st.integers(0, 5))
+def test_everyone_who_was_seen_has_a_place_with_a_grade(rows: list[dict[int, float]], rule: Rule, number: int) -> None:
+    class Fixed(np.random.Generator):
+        def integers(self, _low: int, high: object) -> object:  # type: ignore[override]
+            return number % np.asarray(high)
+
+    profile = profile_of(rows)
+    cells, grades = choose_graded_places(profile, 0.7, rule, Fixed(np.random.PCG64(1)), targets=[1, 4])
+    regular = choose_places(profile, 0.7, rule, Fixed(np.random.PCG64(1)), targets=[1, 4])
+    for user, row in enumerate(rows):
+        phone = choose_graded_place(profile.of(user), 0.7, rule, [1, 4], lambda k: number % k)
+        assert phone == Place(cells[user], grades[user])
+        seen = {cell: chance for cell, chance in row.items() if chance > 0}
+        if regular[user] != NULL:
+            assert phone == (regular[user], 0)
+        elif seen:
+            assert phone == (min(cell for cell in seen if seen[cell] == max(seen.values())), 1)
+        else:
+            assert phone == (NULL, 0)
+
+
+def test_an_occasional_visitor_reports_the_likeliest_place_even_if_a_target_is_nearly_as_likely() -> None:
+    for rule in RULES:
+        assert choose_graded_place({2: 0.61, 4: 0.6}, 0.7, rule, targets=[4]) == Place(2, 1)
+    assert choose_graded_place({2: 0.0}, 0.7, "random") == Place(NULL, 0)

@@ -19,13 +19,14 @@ DIGITS = 80
 
 
 def table_of(policy: Policy) -> list[list[Fraction]]:
-    """P(s | l) as exact fractions."""
+    """P(s | i) of all inputs as exact fractions."""
     table = []
-    for cell, weights in enumerate(policy.weights.tolist()):
+    for number, weights in enumerate(policy.weights.tolist()):
         row = [Fraction(weight, policy.total) for weight in weights]
         if policy.completion is not None:
-            refined = policy.completion.weights[policy.completion.row[cell]].tolist()
-            row = row[:-1] + [row[-1] * Fraction(weight, policy.total) for weight in refined]
+            refined = policy.completion.weights[policy.completion.row[number]].tolist()
+            late = [grade * Fraction(weight, policy.total) for grade in row[-policy.grades :] for weight in refined]
+            row = row[: -policy.grades] + late
         table.append(row)
     return table
 
@@ -52,3 +53,34 @@ def brute_is_private(area: Area, table: list[list[Fraction]], epsilon_per_km: fl
     """Whether Definition 1 holds at ε, the exact value of the double."""
     with mpmath.workdps(DIGITS):
         return bool(brute_smallest_epsilon(area, table) <= mpmath.mpf(epsilon_per_km))
+
+
+def promised(policy: Policy) -> list[list[Any]]:
+    """D of any two inputs of a protected policy, from the formula that it promises."""
+    assert policy.null_epsilon is not None
+    xy, n, last = policy.area.xy_m.tolist(), len(policy.area), policy.input_count - 1
+    epsilon, grade, null = (
+        mpmath.mpf(e or 0) for e in (policy.epsilon_per_km, policy.grade_epsilon, policy.null_epsilon)
+    )
+
+    def apart(i: int, j: int) -> Any:
+        if i == j or last in (i, j):
+            return mpmath.mpf(0) if i == j else null
+        (g, one), (h, two) = divmod(i, n), divmod(j, n)
+        km = mpmath.sqrt(mpmath.mpf((xy[one][0] - xy[two][0]) ** 2 + (xy[one][1] - xy[two][1]) ** 2)) / 1000
+        return min(epsilon * km + grade * abs(g - h), 2 * null)
+
+    return [[apart(i, j) for j in range(last + 1)] for i in range(last + 1)]
+
+
+def broken_promises(policy: Policy) -> list[tuple[int, int, int]]:
+    """All (i, j, s) with P(s | i) > e^D(i,j) P(s | j), among all pairs of inputs and all symbols."""
+    with mpmath.workdps(DIGITS):
+        table, far = table_of(policy), promised(policy)
+        power = [[mpmath.exp(d) for d in row] for row in far]
+        return [
+            (i, j, s)
+            for i, j in permutations(range(len(table)), 2)
+            for s, (p, q) in enumerate(zip(table[i], table[j], strict=True))
+            if p > 0 and mpmath.mpf(p.numerator) * q.denominator > power[i][j] * q.numerator * p.denominator
+        ]

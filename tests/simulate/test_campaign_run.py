@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -13,13 +14,14 @@ from tests.town import live, people_around, square_town
 TOWN = square_town(6)
 PLACES = live(people_around(TOWN, 2), 400, np.random.default_rng(3))
 PLACES[::7] = cv.NULL
+GRADES = np.random.default_rng(4).integers(0, 2, 400)
 PLAN = cv.Plan(TOWN, (8,), log(4), users=400, wanted=20, rounds=3)
 
 
 def test_one_line_runs_every_round_and_selects() -> None:
     result = cv.run_campaign(PLAN, PLACES, seed=1)
     assert result.state.finished
-    assert len(result.reports) == int((PLACES != cv.NULL).sum())
+    assert len(result.reports) == 400  # also who is outside sends a symbol
     assert len(result.selection) == 20
     at_target = int((PLACES[result.selection.participants] == 8).sum())
     assert result.at_target == at_target
@@ -36,15 +38,27 @@ def test_the_loop_by_hand_gives_the_same_people() -> None:
     for number, group in enumerate(np.split(order, np.cumsum(PLAN.round_users())[:-1])):
         policy = cv.next_policy(state)
         state = cv.advance(state, cv.RoundOpened(policy))
-        there = group[PLACES[group] != cv.NULL]
-        symbols = cv.draw_many(policy, PLACES[there], cv.certify(policy), generator)
-        who.append(there)
-        rounds.append(np.full(len(there), number))
+        symbols = cv.draw_many(policy, PLACES[group], cv.certify(policy), generator, GRADES[group])
+        who.append(group)
+        rounds.append(np.full(len(group), number))
         sent.append(symbols)
-        state = cv.advance(state, cv.RoundClosed(cv.count_symbols(policy, symbols, len(group) - len(there))))
+        state = cv.advance(state, cv.RoundClosed(cv.count_symbols(policy, symbols)))
     reports = cv.Reports(np.concatenate(who), np.concatenate(rounds), np.concatenate(sent))
     by_hand = cv.select(state, reports)
-    assert by_hand.participants.tolist() == cv.run_campaign(PLAN, PLACES, seed=1).selection.participants.tolist()
+    in_one_line = cv.run_campaign(PLAN, PLACES, grades=GRADES, seed=1)
+    assert by_hand.participants.tolist() == in_one_line.selection.participants.tolist()
+
+
+def test_in_the_clear_form_who_is_outside_sends_no_symbol() -> None:
+    plan = replace(PLAN, null_epsilon=None, grade_epsilon=None)
+    result = cv.run_campaign(plan, PLACES, seed=1)
+    assert len(result.reports) == int((PLACES != cv.NULL).sum())
+
+
+@pytest.mark.parametrize(("grades", "said"), [([0, 1], "one entry for each of 400"), (np.full(400, 2), "grades")])
+def test_grades_are_checked(grades: object, said: str) -> None:
+    with pytest.raises(cv.InputError, match=said):
+        cv.run_campaign(PLAN, PLACES, grades=grades)  # type: ignore[arg-type]
 
 
 def test_a_seed_decides_everything_and_without_one_runs_differ() -> None:

@@ -111,7 +111,18 @@ def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, algorit
     who = np.arange(USERS) if algorithm == "crowdveil" else np.flatnonzero(cell != NULL)
     reporters = np.flatnonzero(cell != NULL)
     wanted = round(0.05 * len(reporters))
-    plan = Plan(crowd.area, crowd.targets, np.log(4), len(who), wanted, rounds=3, algorithm=algorithm, seed=SEED)  # type: ignore[arg-type]
+    plan = Plan(
+        crowd.area,
+        crowd.targets,
+        np.log(4),
+        len(who),
+        wanted,
+        rounds=3,
+        algorithm=algorithm,  # type: ignore[arg-type]
+        seed=str(SEED),
+        null_epsilon=None,
+        grade_epsilon=None,
+    )
     state, sent = begin(plan), []
     true = np.bincount(cell[reporters], minlength=len(crowd.area)) / len(reporters)
     learnt = []
@@ -147,7 +158,7 @@ def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, algorit
 
 def test_words_draw_what_the_weights_say(crowd: LargeCrowd) -> None:
     """Many tickets at one cell: the shares are those of `draw_many`, within five standard errors."""
-    plan = Plan(crowd.area, crowd.targets, np.log(4), 1000, 100)
+    plan = Plan(crowd.area, crowd.targets, np.log(4), 1000, 100, null_epsilon=None, grade_epsilon=None)
     policy = next_policy(begin(plan))
     certificate = certify(policy)
     many = 40_000

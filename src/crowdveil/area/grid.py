@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, floor
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -20,6 +20,8 @@ MAX_BEYOND_EDGE = 0.01
 """Share of positions that may lie beyond each edge of a grid around them, so that a trip abroad does not extend it."""
 EDGE_DEGREES = 1e-5
 """A metre, so that positions at the edge lie inside and positions at one place have a box."""
+LATTICE_DEGREES = 2
+"""Public lattices have their origins at multiples of this."""
 
 
 class Positions(Protocol):
@@ -38,7 +40,7 @@ class Positions(Protocol):
 class Grid(Area):
     """Squares of `cell_m` metres, row by row from the south-west; some may be left out.
 
-    Make one with `from_bounds` or `around`.
+    Make one with `on_lattice` for a campaign, with `from_bounds` or `around` for a study.
     """
 
     origin: Plane
@@ -80,16 +82,44 @@ class Grid(Area):
     def from_bounds(cls, south: float, west: float, north: float, east: float, *, cell_km: float = 1.0) -> Grid:
         """Cover a box of latitudes and longitudes with squares (east < west crosses the antimeridian)."""
         plane, x, y = box_in_plane(south, west, north, east)
-        cell_m = round(cell_km * 1000) if 0 < cell_km <= 1000 else 0
-        if cell_m < 1 or abs(cell_km * 1000 - cell_m) > 1e-6:
-            raise InputError("cell_km", cell_km, "should be a whole number of metres, from 0.001 to 1000")
+        cell_m = _whole_metres(cell_km)
         columns, rows = (max(1, ceil(float(np.ptp(axis)) / cell_m)) for axis in (x, y))
-        if rows * columns > MAX_CELLS:
-            raise InputError("cell_km", cell_km, f"gives {rows * columns:,} cells; should give at most {MAX_CELLS:,}")
+        _check_number(rows * columns, cell_km)
         first = tuple(
             round((float(axis.min()) + float(axis.max()) - (count - 1) * cell_m) / 2)
             for axis, count in ((x, columns), (y, rows))
         )
+        return cls.build(plane, cell_m, rows, columns, (first[0], first[1]))
+
+    @classmethod
+    def on_lattice(cls, south: float, west: float, north: float, east: float, *, cell_km: float = 1.0) -> Grid:
+        """Cover a box with squares of the public lattice of its region, as the map of a campaign should.
+
+        The plane's origin is the nearest multiple of 2 degrees, and corners lie at whole multiples of the side from it,
+        so that the maps of campaigns that know nothing of each other fit: a device that answered on one of them may
+        answer on another, if its cells have the same size, or one that divides it or is a multiple of it.
+
+        >>> grid = Grid.on_lattice(40.70, -74.02, 40.80, -73.93, cell_km=0.5)
+        >>> grid.origin.latitude_e7, grid.origin.longitude_e7, [first % 500 for first in grid.first_centre_m]
+        (400000000, -740000000, [250, 250])
+        """
+        middle, _, _ = box_in_plane(south, west, north, east)
+        cell_m = _whole_metres(cell_km)
+        if cell_m % 2:
+            raise InputError("cell_km", cell_km, "should be an even number of metres, so that centres are whole metres")
+        latitude, longitude = (
+            floor(e7 / 1e7 / LATTICE_DEGREES + 0.5) * LATTICE_DEGREES
+            for e7 in (middle.latitude_e7, middle.longitude_e7)
+        )
+        plane = Plane(latitude * 10_000_000, (longitude + 180) % 360 * 10_000_000 - 1_800_000_000)
+        x, y = plane.to_metres(*_edge_of_box(south, west, north, east))
+        if not (np.hypot(x, y) <= MAX_RADIUS_M).all():
+            raise InputError("bounds", [south, west, north, east], "should be smaller: they reach too far for one map")
+        low = [floor(float(axis.min()) / cell_m) for axis in (x, y)]
+        high = [ceil(float(axis.max()) / cell_m) for axis in (x, y)]
+        columns, rows = high[0] - low[0], high[1] - low[1]
+        _check_number(rows * columns, cell_km)
+        first = [begin * cell_m + cell_m // 2 for begin in low]
         return cls.build(plane, cell_m, rows, columns, (first[0], first[1]))
 
     @classmethod
@@ -184,6 +214,18 @@ class Grid(Area):
         return Grid.build(self.origin, self.cell_m, self.rows, self.columns, self.first_centre_m, squares)
 
 
+def _whole_metres(cell_km: float) -> int:
+    cell_m = round(cell_km * 1000) if 0 < cell_km <= 1000 else 0
+    if cell_m < 1 or abs(cell_km * 1000 - cell_m) > 1e-6:
+        raise InputError("cell_km", cell_km, "should be a whole number of metres, from 0.001 to 1000")
+    return cell_m
+
+
+def _check_number(cells: int, cell_km: float) -> None:
+    if cells > MAX_CELLS:
+        raise InputError("cell_km", cell_km, f"gives {cells:,} cells; should give at most {MAX_CELLS:,}")
+
+
 def _too_large(rows: int, columns: int, cell_m: int) -> InputError:
     extent = f"{columns * cell_m / 1000:.0f} x {rows * cell_m / 1000:.0f} km"
     return InputError("bounds", extent, f"should reach at most {MAX_RADIUS_M / 1000:.0f} km from the middle")
@@ -191,6 +233,17 @@ def _too_large(rows: int, columns: int, cell_m: int) -> InputError:
 
 def box_in_plane(south: float, west: float, north: float, east: float) -> tuple[Plane, FloatArray, FloatArray]:
     """Return the plane at the middle of a box of degrees, and points of the box's edge in it, in metres."""
+    lat, lon = _edge_of_box(south, west, north, east)
+    plane = Plane.around(lat, lon)
+    x, y = plane.to_metres(lat, lon)
+    if not (np.hypot(x, y) <= MAX_RADIUS_M).all():
+        box = [south, west, north, east]
+        raise InputError("bounds", box, f"should stay within {MAX_RADIUS_M / 1000:.0f} km of their middle")
+    return plane, x, y
+
+
+def _edge_of_box(south: float, west: float, north: float, east: float) -> tuple[FloatArray, FloatArray]:
+    """Return latitudes and longitudes of points along the edge of a box of degrees."""
     check_degrees([south, north], [west, east])
     if not south < north:
         raise InputError("south", south, f"should lie south of north = {north}")
@@ -200,13 +253,7 @@ def box_in_plane(south: float, west: float, north: float, east: float) -> tuple[
     around = np.linspace(0, 1, 33)
     lat = south + (north - south) * np.concatenate([around, around, 0 * around, 0 * around + 1])
     lon = west + width * np.concatenate([0 * around, 0 * around + 1, around, around])
-    lon = (lon + 180) % 360 - 180
-    plane = Plane.around(lat, lon)
-    x, y = plane.to_metres(lat, lon)
-    if not (np.hypot(x, y) <= MAX_RADIUS_M).all():
-        box = [south, west, north, east]
-        raise InputError("bounds", box, f"should stay within {MAX_RADIUS_M / 1000:.0f} km of their middle")
-    return plane, x, y
+    return lat, (lon + 180) % 360 - 180
 
 
 def _middle_of(degrees: FloatArray) -> tuple[float, float]:

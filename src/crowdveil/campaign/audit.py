@@ -1,12 +1,15 @@
 """Repeat a finished campaign from its public record, and check that it was run as planned. No network, no clock.
 
-    record      the plan, every round's policy and counts, one row per participant (participant, round, symbol)
+    record      the plan, every round's policy and counts, one row per participant (participant, commitment, round,
+                symbol)
+    announced   the terms are those of the plan, the seed is the one whose hash they name, and every round's policy is
+                the one in its signed notice
     private     every policy is certified at the plan's ε, and is for the plan's area and targets
     counted     the rows of each round add up to its counts
     selected    the same counts, rows and seed select the same people, in the same order, with the same chances
     made        each policy is the one that the counts before it lead to
 
-A server that violates one of the first four is detected. The last one may differ on another machine, because solvers
+A server that violates one of the first five is detected. The last one may differ on another machine, because solvers
 and mathematical libraries round differently. That is a warning only: `selected` alone decides who was chosen, and
 `private` how private the policies were.
 """
@@ -28,10 +31,25 @@ from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.policy.policy import Policy
 from crowdveil.prior import Round
 from crowdveil.vocabulary import Progress
-from crowdveil.wire import AuditRecord, AuditSelection
+from crowdveil.wire import AuditRecord, AuditSelection, secret_digest
 
-AuditStep = Literal["record", "private", "counted", "selected", "made"]
-Grade = Literal["ok", "warning", "failure"]
+AuditStep = Literal["record", "announced", "private", "counted", "selected", "made"]
+FindingVerdict = Literal["ok", "warning", "failure"]
+ANNOUNCED = (
+    "name",
+    "offer",
+    "area",
+    "targets",
+    "epsilon_per_km",
+    "null_epsilon",
+    "grade_epsilon",
+    "delta",
+    "rule",
+    "period",
+    "enrolment",
+    "rounds",
+)
+"""What terms and plan both say."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +57,7 @@ class Finding:
     """The result of one check."""
 
     step: AuditStep
-    grade: Grade
+    verdict: FindingVerdict
     text: str
 
 
@@ -52,7 +70,7 @@ class AuditVerdict:
     @property
     def reproduced(self) -> bool:
         """Whether the campaign was run as its record says; warnings are allowed."""
-        return all(finding.grade != "failure" for finding in self.findings)
+        return all(finding.verdict != "failure" for finding in self.findings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +98,7 @@ def check_record(record: AuditRecord, progress: Progress | None = None) -> Audit
     except CrowdveilError as error:
         return AuditVerdict((Finding("record", "failure", str(error)),))
     findings = []
-    total = 2 * len(read.rounds) + 2
+    total = 2 * len(read.rounds) + 3
     for finding in _steps(read):
         findings.append(finding)
         if progress is not None:
@@ -89,6 +107,7 @@ def check_record(record: AuditRecord, progress: Progress | None = None) -> Audit
 
 
 def _steps(read: _ReadRecord) -> Iterator[Finding]:
+    yield _announced(read)
     for number, one in enumerate(read.rounds):
         yield _private(read.plan, number, one.policy)
     yield _counted(read)
@@ -109,17 +128,48 @@ def _read(record: AuditRecord) -> _ReadRecord:
         Round(Policy.from_bytes(one.policy_bytes), np.array(one.counts, dtype=np.int64), one.nulls)
         for one in record.rounds
     )
-    who = [participant for participant, _, _ in record.rows]
-    if len(set(who)) != len(who):
-        raise InputError("rows", len(who), f"should each be of another participant; these are of {len(set(who))}")
-    sent = [row for row in record.rows if row[2] is not None]
-    columns = np.array(sent, dtype=np.int64).reshape(len(sent), 3)
-    return _ReadRecord(record, plan, rounds, Reports(columns[:, 0], columns[:, 1], columns[:, 2]))
+    for name, told in (("participant", [row[0] for row in record.rows]), ("secret", [row[1] for row in record.rows])):
+        if len(set(told)) != len(told):
+            raise InputError("rows", len(told), f"should each be of another {name}; these are of {len(set(told))}")
+    sent = [row for row in record.rows if row[3] is not None]
+    columns = np.array([(who, number, symbol) for who, _, number, symbol in sent], dtype=np.int64).reshape(-1, 3)
+    tickets = tuple(row[1] for row in sent)
+    return _ReadRecord(record, plan, rounds, Reports(columns[:, 0], columns[:, 1], columns[:, 2], tickets))
+
+
+def _announced(read: _ReadRecord) -> Finding:
+    """Compare what was announced with what was done."""
+    record, terms = read.record, read.record.terms
+    if terms.campaign != record.campaign:
+        return Finding("announced", "failure", f"the terms are of campaign {terms.campaign}, not {record.campaign}")
+    for name in ANNOUNCED:
+        planned, told = getattr(record.plan, name), getattr(terms, name)
+        if planned != told:
+            return Finding("announced", "failure", f"the terms have {name} = {told!r}; the plan has {planned!r}")
+    if secret_digest(record.seed) != terms.seed_hash:
+        text = f"the seed is not the one whose hash was announced, {terms.seed_hash[:12]}"
+        return Finding("announced", "failure", text)
+    hashes = [one.policy.hash for one in read.rounds]
+    if [notice.round for notice in record.notices] != list(range(len(hashes))):
+        text = f"there are notices of {len(record.notices)} rounds, but {len(hashes)} were closed"
+        return Finding("announced", "failure", text)
+    for notice, policy_hash in zip(record.notices, hashes, strict=True):
+        which = f"round {notice.round + 1}"
+        if (notice.campaign, notice.terms_hash) != (record.campaign, terms.hash):
+            return Finding("announced", "failure", f"{which}: the notice is of other terms")
+        if notice.policy_hash != policy_hash:
+            return Finding("announced", "failure", f"{which}: the notice names another policy")
+        try:
+            notice.verify(terms.server_key)
+        except InputError as error:
+            return Finding("announced", "failure", f"{which}: {error}")
+    text = f"terms {terms.hash[:12]}, signed by {terms.server_key[:12]}; the seed is the announced one"
+    return Finding("announced", "ok", text)
 
 
 def _private(plan: Plan, number: int, policy: Policy) -> Finding:
     which = f"round {number + 1}, policy {policy.hash[:12]}"
-    for name in ("area", "targets", "epsilon_per_km", "null_epsilon"):
+    for name in ("area", "targets", "epsilon_per_km", "null_epsilon", "grade_epsilon"):
         planned, found = getattr(plan, name), getattr(policy, name)
         if planned != found:
             return Finding("private", "failure", f"{which}: has {name} = {found!r}; the plan has {planned!r}")
@@ -132,12 +182,12 @@ def _private(plan: Plan, number: int, policy: Policy) -> Finding:
 def _counted(read: _ReadRecord) -> Finding:
     """Compare the rows with the counts, symbol by symbol."""
     reports, told = read.reports, read.record.rows
-    beyond = [number for _, number, _ in told if number >= len(read.rounds)]
+    beyond = [number for _, _, number, _ in told if number >= len(read.rounds)]
     if beyond:
         return Finding(
             "counted", "failure", f"a row belongs to round {beyond[0] + 1}, but only {len(read.rounds)} were closed"
         )
-    without = np.array([number for _, number, symbol in told if symbol is None], dtype=np.int64)
+    without = np.array([number for _, _, number, symbol in told if symbol is None], dtype=np.int64)
     nulls = np.bincount(without, minlength=len(read.rounds))
     for number, one in enumerate(read.rounds):
         sent = reports.symbol[reports.round == number]

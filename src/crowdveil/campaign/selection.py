@@ -8,15 +8,17 @@ Two methods, on the same reports:
                      Σ_T π(t | symbol, round), under the last estimate of π, until α are found
 
 **Filling up** (by posterior): if fewer than α people sent a selecting symbol, the senders of the next best symbols are
-selected too. People who sent NULL in the clear are never selected; where NULL is protected nobody knows who they are,
-and the share of senders without a place lowers the probabilities of the symbols that they send. If fewer than α people
-sent any symbol, all of them are selected and `short` says how many are missing.
+selected too. People who sent NULL in the clear are never selected; in the protected form nobody knows who they are, and
+the shares of senders outside and of occasional visitors lower the probabilities of the symbols that they send: those
+who are likely to be regular visitors of a target come first. If fewer than α people sent any symbol, all of them are
+selected and `short` says how many are missing.
 
 **Ties.** Probabilities are compared to a millionth, so that the last bits of a sum have no influence. Of equal symbols
 those of the later round come first, whose policy was made from more reports, and within a round the lower symbol, hence
 `hit`. Everyone who sent the same symbol in the same round has the same probability. If only a part of such a group can
-be selected, a lottery decides: the lowest SHA-256 of "seed:participant". It depends only on the published seed and the
-participant's number, so that anyone can repeat it and reporting early does not help.
+be selected, a lottery decides: the lowest SHA-256 of "seed:ticket". A participant's ticket is the hash of the secret
+that their device chose before it knew the seed, and the seed's hash is announced before the first report, so that
+neither side can choose the outcome; once the seed is published anyone can repeat it, and reporting early does not help.
 """
 
 from __future__ import annotations
@@ -44,8 +46,13 @@ class Reports:
     participant: IntArray
     round: IntArray
     symbol: IntArray
+    ticket: tuple[str, ...] | None = None
+    """What each participant takes part in the lottery with; None: their number as text."""
 
     def __post_init__(self) -> None:
+        if self.ticket is not None and len(self.ticket) != np.size(self.participant):
+            expected = f"should have one entry for each of {np.size(self.participant)} reports"
+            raise InputError("ticket", f"{len(self.ticket)} entries", expected)
         for name in ("participant", "round", "symbol"):
             column = as_array(name, getattr(self, name), "should be whole numbers")
             if column.size and column.dtype.kind not in "iu":
@@ -60,6 +67,15 @@ class Reports:
 
     def __len__(self) -> int:
         return len(self.participant)
+
+    def ticket_of(self, row: int) -> str:
+        """Return the ticket of the participant in a row."""
+        return str(int(self.participant[row])) if self.ticket is None else self.ticket[row]
+
+    def in_order(self, rows: IntArray) -> Reports:
+        """Take some rows, in the order given."""
+        ticket = None if self.ticket is None else tuple(self.ticket[row] for row in rows.tolist())
+        return Reports(self.participant[rows], self.round[rows], self.symbol[rows], ticket)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +111,17 @@ def select_by_posterior(
     policies: Sequence[Policy],
     prior: ArrayLike | None,
     wanted: int,
-    seed: int,
+    seed: str,
     null_share: float = 0.0,
+    grade_chances: Sequence[float] | None = None,
 ) -> Selection:
     """Select the people most likely to be at a target, under a prior; a repeatable lottery breaks ties.
 
-    `null_share` is the share of senders without a place, where the policies protect it.
+    `null_share` is the share of senders outside, where the policies protect it; with grades the prior is joint, and
+    `grade_chances` says how likely a visitor of each grade is to come (default: only regular visitors count).
     """
     _check(reports, policies, wanted)
-    chances, begin, order = rank_groups(policies, prior, null_share)
+    chances, begin, order = rank_groups(policies, prior, null_share, grade_chances)
     group = begin[reports.round] + reports.symbol
     sizes = np.bincount(group, minlength=len(order))
     place = np.empty(len(order), dtype=np.int64)
@@ -115,7 +133,7 @@ def select_by_posterior(
     cut = np.flatnonzero(~all_in & (sizes[order] > 0))
     if room and len(cut):
         tied = np.flatnonzero(group == order[cut[0]])
-        rows = np.concatenate([rows, _lottery(tied, reports.participant, seed, room)])
+        rows = np.concatenate([rows, _lottery(tied, reports, seed, room)])
     rows = rows[np.lexsort((reports.participant[rows], place[group[rows]]))]
     return Selection(
         reports.participant[rows],
@@ -139,22 +157,29 @@ class Groups(NamedTuple):
     """The groups, best first."""
 
 
-def rank_groups(policies: Sequence[Policy], prior: ArrayLike | None, null_share: float = 0.0) -> Groups:
+def rank_groups(
+    policies: Sequence[Policy],
+    prior: ArrayLike | None,
+    null_share: float = 0.0,
+    grade_chances: Sequence[float] | None = None,
+) -> Groups:
     """Rank symbols by the probability that a sender is at a target; ties: the later round, then the lower symbol."""
-    chance_of = [target_chances(prior, policy, null_share=null_share) for policy in policies]
+    chance_of = [
+        target_chances(prior, policy, null_share=null_share, grade_chances=grade_chances) for policy in policies
+    ]
     begin = np.cumsum([0, *(len(chances) for chances in chance_of)])
     chances: FloatArray = np.concatenate(chance_of).round(COMPARED_DECIMALS)
     later_first = np.repeat(-np.arange(len(chance_of)), np.diff(begin))
     return Groups(chances, begin, np.lexsort((later_first, -chances)))
 
 
-def lottery_number(seed: int, participant: int) -> int:
-    """Return SHA-256 of "seed:participant" as a number; the participants with the lowest numbers win."""
-    return int.from_bytes(hashlib.sha256(f"{seed}:{participant}".encode()).digest(), "big")
+def lottery_number(seed: str, ticket: str) -> int:
+    """Return SHA-256 of "seed:ticket" as a number; the participants with the lowest numbers win."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{ticket}".encode()).digest(), "big")
 
 
-def _lottery(rows: IntArray, participant: IntArray, seed: int, room: int) -> IntArray:
-    drawn = sorted(rows.tolist(), key=lambda row: lottery_number(seed, int(participant[row])))
+def _lottery(rows: IntArray, reports: Reports, seed: str, room: int) -> IntArray:
+    drawn = sorted(rows.tolist(), key=lambda row: lottery_number(seed, reports.ticket_of(row)))
     return np.array(drawn[:room], dtype=np.int64)
 
 

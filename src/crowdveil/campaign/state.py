@@ -30,9 +30,10 @@ N and α are about users who report. The share of users who send NULL is not kno
 that everyone reports (its quota may then be too small, which later rounds correct), later rounds use the share seen so
 far.
 
-**A protected NULL** (`Plan.null_epsilon`): users without a place send symbols like anyone, nobody is counted as NULL,
-and their share is estimated together with π. N is then everyone, because everyone sends a symbol, and each policy's β
-counts the hits of users without a place (`optimal_policy`'s `null_share`).
+**The protected form** (`Plan.null_epsilon`, `Plan.grade_epsilon`; the default): everyone sends a symbol, also
+occasional visitors and users outside, nobody is counted as NULL, and their shares are estimated together with π, which
+is joint over grades and cells. N is then everyone, and each policy's β counts the hits of all (`optimal_policy`'s
+`null_share`).
 """
 
 from __future__ import annotations
@@ -64,11 +65,21 @@ class State:
 
     plan: Plan
     prior: FloatArray = field(repr=False)
-    """The estimate of π after the closed rounds."""
+    """The estimate of π after the closed rounds; with grades joint, of shape (grades, n)."""
     closed: tuple[Round, ...] = ()
     open_policy: Policy | None = None
     null_share: float = 0.0
-    """The estimated share of senders without a place, where NULL is protected; in the clear they send no symbol."""
+    """The estimated share of senders outside, where NULL is protected; in the clear they send no symbol."""
+
+    @property
+    def cell_prior(self) -> FloatArray:
+        """π of every cell, all grades added up."""
+        return np.asarray(np.atleast_2d(self.prior).sum(axis=0))
+
+    @property
+    def grade_shares(self) -> FloatArray:
+        """The estimated share of each grade among those inside."""
+        return np.asarray(np.atleast_2d(self.prior).sum(axis=1))
 
     @property
     def finished(self) -> bool:
@@ -100,8 +111,9 @@ Event: TypeAlias = RoundOpened | RoundClosed
 
 def begin(plan: Plan) -> State:
     """Return the state of a campaign before its first round."""
-    prior = frozen(check_prior(plan.start, len(plan.area)))
-    return State(plan, prior, null_share=0.0 if plan.null_epsilon is None else START_NULL_SHARE)
+    prior = frozen(check_prior(plan.start, len(plan.area), plan.grades))
+    share = START_NULL_SHARE if plan.start_null_share is None else plan.start_null_share
+    return State(plan, prior, null_share=0.0 if plan.null_epsilon is None else share)
 
 
 def advance(state: State, event: Event) -> State:
@@ -158,7 +170,7 @@ def quota(state: State) -> float:
 def reporting_share(state: State) -> float:
     """Return the share of users with a place to report, as seen in the closed rounds; 1 before the first.
 
-    Where NULL is protected the share cannot be seen, and is estimated: 1 - ν.
+    In the protected form the share cannot be seen, and is estimated: 1 - ν.
     """
     if state.plan.null_epsilon is not None:
         return 1 - state.null_share
@@ -179,7 +191,13 @@ def select(state: State, reports: Reports, *, early: bool = False) -> Selection:
     if state.plan.algorithm == "algorithm-2":
         return select_latest_first(reports, state.policies, state.plan.wanted)
     return select_by_posterior(
-        reports, state.policies, state.prior, state.plan.wanted, state.plan.seed, state.null_share
+        reports,
+        state.policies,
+        state.prior,
+        state.plan.wanted,
+        state.plan.seed,
+        state.null_share,
+        state.plan.grade_chances,
     )
 
 
@@ -194,8 +212,9 @@ def _check_opening(state: State, policy: Policy) -> None:
     if policy.epsilon_per_km > plan.epsilon_per_km:
         what = f"should be at most the plan's {plan.epsilon_per_km:.12g}"
         raise InputError("policy.epsilon_per_km", policy.epsilon_per_km, what)
-    if policy.null_epsilon != plan.null_epsilon:
-        raise InputError("policy.null_epsilon", policy.null_epsilon, f"should be the plan's, {plan.null_epsilon}")
+    for name in ("null_epsilon", "grade_epsilon"):
+        if getattr(policy, name) != getattr(plan, name):
+            raise InputError(f"policy.{name}", getattr(policy, name), f"should be the plan's, {getattr(plan, name)}")
 
 
 def optimal_for_round(state: State, beta: float, completion: CompletionKind) -> Policy:
@@ -210,6 +229,8 @@ def optimal_for_round(state: State, beta: float, completion: CompletionKind) -> 
         completion=completion,
         null_epsilon=plan.null_epsilon,
         null_share=state.null_share,
+        grade_epsilon=plan.grade_epsilon,
+        grade_chances=plan.grade_chances,
     )
 
 
@@ -232,8 +253,8 @@ def select_so_far(state: State, reports: Reports) -> Selection:
         return Selection(np.zeros(0, dtype=np.int64), np.zeros(0), 0, state.plan.wanted)
     if state.plan.algorithm == "algorithm-2":
         order = np.array(
-            sorted(range(len(reports)), key=lambda row: lottery_number(state.plan.seed, int(reports.participant[row]))),
+            sorted(range(len(reports)), key=lambda row: lottery_number(state.plan.seed, reports.ticket_of(row))),
             dtype=np.int64,
         )
-        reports = Reports(reports.participant[order], reports.round[order], reports.symbol[order])
+        reports = reports.in_order(order)
     return select(state, reports, early=True)

@@ -21,27 +21,31 @@ class Witness:
     """ln( P(symbol | cell) / P(symbol | other) ); infinite where `other` never sends the symbol."""
     excess: float
     """log_ratio - ε · distance_km: positive if and only if this pair breaks the claim."""
+    grade: int = 0
+    """The grade at which the two cells are compared."""
 
 
 @dataclass(frozen=True)
-class NullWitness:
-    """The cell that a symbol distinguishes most from having no place."""
+class ProtectionWitness:
+    """The two inputs that a symbol distinguishes most, of those that are compared whatever their distance."""
 
-    cell: int
+    sender: int
+    other: int
+    """Numbers of the inputs: rows of the policy's weights."""
+    sender_name: str
+    other_name: str
     symbol: int
     symbol_name: str
     log_ratio: float
-    """ln( P(symbol | NULL) / P(symbol | cell) ); infinite, of either sign, where only one of the two sends it."""
+    """ln( P(symbol | sender) / P(symbol | other) ); infinite where `other` never sends the symbol."""
     excess: float
-    """|log_ratio| - ε₀: positive if and only if this cell breaks the claim."""
+    """log_ratio less what is allowed: positive if and only if these inputs break the claim."""
 
     def explain(self, epsilon: float) -> str:
         """Say where the worst ratio is, how large it is, and what would be allowed."""
-        often = "infinitely" if isinf(self.log_ratio) else f"e^{abs(self.log_ratio):.6g} times"
-        one, two = "NULL", f"cell {self.cell}"
-        if self.log_ratio < 0:
-            one, two = two, one
-        where = f"The worst cell is {self.cell}: {one} sends '{self.symbol_name}' {often} as often as {two}"
+        often = "infinitely" if isinf(self.log_ratio) else f"e^{self.log_ratio:.6g} times"
+        where = f"The worst ratio is that of {self.sender_name}, which sends '{self.symbol_name}' {often} as often as"
+        where = f"{where} {self.other_name}"
         if self.excess <= 0:
             return where
         more = "" if self.excess == inf else f" (excess {self.excess:.3g} in the exponent)"
@@ -49,41 +53,39 @@ class NullWitness:
 
 
 @dataclass(frozen=True)
-class NullFinding:
-    """Whether e^{-ε₀} ≤ P(s | NULL) / P(s | l) ≤ e^{ε₀} for all cells l and every symbol s."""
+class ProtectionFinding:
+    """Whether inputs that are compared whatever their distance keep the loss that the policy states for them."""
 
     ok: bool
     epsilon: float
-    """ε₀, as the policy states it."""
+    """ε₀ or ε₁, as the policy states it."""
     smallest_epsilon: float
-    """The least ε₀ that holds, rounded up; infinite if none does."""
-    witness: NullWitness | None
-    """The worst cell, or None where all of them send the same as NULL."""
+    """The least that holds, rounded up; infinite if none does."""
+    witness: ProtectionWitness | None
+    """The worst pair, or None where all of them send the same."""
     exact_comparisons: int
 
     @property
     def smallest_shown(self) -> str:
-        """The smallest ε₀ as text, rounded up."""
+        """The smallest value that holds as text, rounded up."""
         if self.smallest_epsilon == inf:
-            return "none: not private at any ε₀"
+            return "none: not private at any"
         return rounded_up_below(self.smallest_epsilon, self.epsilon)
 
-    def explain(self) -> str:
+    def explain(self, what: str, symbol: str) -> str:
         """Give the verdict, where the worst ratio is, and by how much it exceeds the claim."""
-        verdict = f"Having no place is {'protected' if self.ok else 'NOT protected'} at ε₀ = {exact(self.epsilon)}"
-        where = (
-            "Every cell sends every symbol as often as NULL"
-            if self.witness is None
-            else self.witness.explain(self.epsilon)
-        )
+        verdict = f"{what} is {'protected' if self.ok else 'NOT protected'} at {symbol} = {exact(self.epsilon)}"
+        where = "All inputs send every symbol equally often"
+        if self.witness is not None:
+            where = self.witness.explain(self.epsilon)
         if not self.ok:
             return f"{verdict}. {where}. Do not report with it; have it made again."
-        return f"{verdict}. {where}; the smallest ε₀ that holds is {self.smallest_shown}."
+        return f"{verdict}. {where}; the smallest {symbol} that holds is {self.smallest_shown}."
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Whether P(s | i) ≤ e^{ε d(i,j)} P(s | j) for all cells i, j and every symbol s, and NULL keeps its own claim."""
+    """Whether P(s | i) ≤ e^{ε d(i,j)} P(s | j) for all cells i, j and symbols s; grades and NULL keep their own."""
 
     ok: bool
     """Whether everything that the policy claims holds."""
@@ -102,14 +104,19 @@ class Certificate:
     exact_comparisons: int
     """Inequalities so close to the claim that exact arithmetic had to decide them."""
     cells_ok: bool
-    """Whether Definition 1 holds between the cells, whatever was found about NULL."""
-    null: NullFinding | None = None
-    """What was found between NULL and the cells; None where NULL is no input of the policy."""
+    """Whether Definition 1 holds between the cells of every grade, whatever was found about grades and NULL."""
+    null: ProtectionFinding | None = None
+    """What was found between NULL and all other inputs; None where NULL is no input of the policy."""
+    grades: ProtectionFinding | None = None
+    """What was found between one grade and the next; None where there are no grades."""
+    grade_count: int = 1
 
     @property
     def inequalities(self) -> int:
-        """How many inequalities there are: ordered pairs of cells, and of NULL with each cell, times symbols."""
-        pairs = self.cells * (self.cells - 1) + (0 if self.null is None else 2 * self.cells)
+        """How many inequalities there are: ordered pairs of inputs that are compared, times symbols."""
+        pairs = self.grade_count * self.cells * (self.cells - 1) + 2 * (self.grade_count - 1) * self.cells
+        if self.null is not None:
+            pairs += 2 * self.grade_count * self.cells
         return pairs * self.symbols
 
     @property
@@ -121,7 +128,12 @@ class Certificate:
 
     def explain(self) -> str:
         """Give the verdict, where the worst ratio is, by how much it exceeds the claim, and what to do next."""
-        return self._explain_cells() if self.null is None else f"{self._explain_cells()} {self.null.explain()}"
+        parts = [self._explain_cells()]
+        if self.grades is not None:
+            parts.append(self.grades.explain("The regularity of visits", "ε₁"))
+        if self.null is not None:
+            parts.append(self.null.explain("Being outside", "ε₀"))
+        return " ".join(parts)
 
     def _explain_cells(self) -> str:
         verdict = f"{'Private' if self.cells_ok else 'NOT private'} at ε = {exact(self.epsilon_per_km)} per km"
@@ -134,8 +146,9 @@ class Certificate:
 
     def _where(self, worst: Witness) -> str:
         quotient = "infinitely" if worst.log_ratio == inf else f"e^{worst.log_ratio:.6g} times"
+        grade = "" if self.grade_count == 1 else f" at grade {worst.grade + 1}"
         return (
-            f"The worst pair is cells {worst.cell} and {worst.other}, {worst.distance_km:.6g} km apart: "
+            f"The worst pair is cells {worst.cell} and {worst.other}{grade}, {worst.distance_km:.6g} km apart: "
             f"{worst.cell} sends '{worst.symbol_name}' {quotient} as often as {worst.other}"
         )
 

@@ -4,23 +4,26 @@
 
 The smallest such ε is the largest loss per km, ρ(i,j,s) = ln(P(s|i) / P(s|j)) / d(i,j). `BlockSearch` finds it
 with error bounds; the inequalities that these bounds leave undecided at the claimed ε are decided in whole
-numbers. A policy with a row for NULL must also keep the ε₀ it states between NULL and every cell (null.py).
+numbers. The cells of each grade are compared with one another. A protected policy must also keep the ε₀ and the ε₁ that
+it states between NULL and every other input, and between grades (protection.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
-from crowdveil.certify.certificate import Certificate, NullFinding, Witness
+from crowdveil.certify.certificate import Certificate, ProtectionFinding, Witness
 from crowdveil.certify.claim import PrivacyClaim
 from crowdveil.certify.columns import Columns
 from crowdveil.certify.findings import Candidate, Findings
 from crowdveil.certify.inputs import read_table
-from crowdveil.certify.null import check_null
+from crowdveil.certify.protection import check_grades, check_null
 from crowdveil.certify.search import BlockSearch
 from crowdveil.policy.checks import check_epsilon
 from crowdveil.policy.policy import Policy
@@ -30,10 +33,12 @@ from crowdveil.vocabulary import Progress
 def certify(policy: Policy, *, epsilon_per_km: float | None = None, progress: Progress | None = None) -> Certificate:
     """Test P(s|i) ≤ e^{ε d(i,j)} P(s|j) for all i, j, s, at a given ε (default: the policy's own).
 
-    A row for NULL is tested against every cell, at the ε₀ that the policy states.
+    NULL is tested against every other input, and each grade against the next, at the ε₀ and ε₁ that the policy states.
     """
     epsilon = check_epsilon(policy.epsilon_per_km if epsilon_per_km is None else epsilon_per_km)
-    return _certify(policy.area, Columns.of(policy), epsilon, policy.hash, progress, check_null(policy))
+    columns, n = Columns.of(policy), len(policy)
+    by_grade = [columns.rows(grade * n, (grade + 1) * n) for grade in range(policy.grades)]
+    return _certify(policy.area, by_grade, epsilon, policy.hash, progress, check_null(policy), check_grades(policy))
 
 
 def certify_table(
@@ -46,7 +51,7 @@ def certify_table(
     """
     weights = read_table(table, len(area))
     columns = Columns(weights, lambda symbol: f"column {symbol}")
-    return _certify(area, columns, check_epsilon(epsilon_per_km), "", progress)
+    return _certify(area, [columns], check_epsilon(epsilon_per_km), "", progress)
 
 
 def smallest_epsilon(policy: Policy) -> float:
@@ -54,14 +59,57 @@ def smallest_epsilon(policy: Policy) -> float:
     return certify(policy).smallest_epsilon_per_km
 
 
+class _GradeResult(NamedTuple):
+    """What was found between the cells of one grade."""
+
+    findings: Findings
+    one_sided: Candidate | None
+    pairs_opened: int
+
+    @property
+    def ok(self) -> bool:
+        return self.one_sided is None and self.findings.ok
+
+    @property
+    def smallest_epsilon_per_km(self) -> float:
+        return inf if self.one_sided else self.findings.rounded_up
+
+
 def _certify(
     area: Area,
-    columns: Columns,
+    by_grade: Sequence[Columns],
     epsilon: float,
     policy_hash: str,
     progress: Progress | None,
-    null: NullFinding | None = None,
+    null: ProtectionFinding | None = None,
+    grades: ProtectionFinding | None = None,
 ) -> Certificate:
+    results = [_check_cells(area, columns, epsilon, progress) for columns in by_grade]
+    # The worst grade is shown: one that breaks the claim before one that does not, then the larger loss.
+    worst_grade = max(range(len(results)), key=lambda one: (not results[one].ok, results[one].smallest_epsilon_per_km))
+    shown = results[worst_grade]
+    worst = shown.one_sided or shown.findings.witness
+    cells_ok = all(one.ok for one in results)
+    further = [one for one in (null, grades) if one is not None]
+    return Certificate(
+        ok=cells_ok and all(one.ok for one in further),
+        epsilon_per_km=epsilon,
+        smallest_epsilon_per_km=max(one.smallest_epsilon_per_km for one in results),
+        witness=None if worst is None else _witness(shown.findings, worst, worst_grade),
+        policy_hash=policy_hash,
+        cells=len(area),
+        symbols=by_grade[0].count,
+        pairs_opened=sum(one.pairs_opened for one in results),
+        exact_comparisons=sum(one.findings.exact_comparisons for one in results)
+        + sum(one.exact_comparisons for one in further),
+        cells_ok=cells_ok,
+        null=null,
+        grades=grades,
+        grade_count=len(by_grade),
+    )
+
+
+def _check_cells(area: Area, columns: Columns, epsilon: float, progress: Progress | None) -> _GradeResult:
     findings = Findings(columns, area.xy_m, PrivacyClaim(epsilon))
     opened = 0
     one_sided = _one_sided(area, columns)
@@ -71,21 +119,7 @@ def _certify(
         opened = search.pairs.pairs_opened
     if progress is not None and opened == 0:
         progress(1, 1)
-    cells_ok = one_sided is None and findings.ok
-    worst = one_sided or findings.witness
-    return Certificate(
-        ok=cells_ok and (null is None or null.ok),
-        epsilon_per_km=epsilon,
-        smallest_epsilon_per_km=inf if one_sided else findings.rounded_up,
-        witness=None if worst is None else _witness(findings, worst),
-        policy_hash=policy_hash,
-        cells=len(area),
-        symbols=columns.count,
-        pairs_opened=opened,
-        exact_comparisons=findings.exact_comparisons + (0 if null is None else null.exact_comparisons),
-        cells_ok=cells_ok,
-        null=null,
-    )
+    return _GradeResult(findings, one_sided, opened)
 
 
 def _one_sided(area: Area, columns: Columns) -> Candidate | None:
@@ -99,7 +133,7 @@ def _one_sided(area: Area, columns: Columns) -> Candidate | None:
     return None
 
 
-def _witness(findings: Findings, worst: Candidate) -> Witness:
+def _witness(findings: Findings, worst: Candidate, grade: int) -> Witness:
     cell, other, symbol = worst
     squared_m = findings.squared_m(cell, other)
     distance_km = float(np.sqrt(float(squared_m))) / 1000.0
@@ -111,4 +145,4 @@ def _witness(findings: Findings, worst: Candidate) -> Witness:
     screened = log_ratio - findings.claim.epsilon_per_km * distance_km
     excess = findings.claim.excess(weight, against, squared_m, screened)
     name = findings.columns.name(symbol)
-    return Witness(cell, other, symbol, name, distance_km, log_ratio, excess)
+    return Witness(cell, other, symbol, name, distance_km, log_ratio, excess, grade)

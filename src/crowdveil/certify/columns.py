@@ -37,78 +37,91 @@ Weights = NDArray[Any]
 
 @dataclass(frozen=True)
 class Columns:
-    """Weight of symbol s in cell l: `first[l, s]`; `second[row[l], :]`, if given, refines the last symbol."""
+    """Weights of symbols by input: `first[i, s]`; `second[row[i], :]`, if given, refines the last `refined` symbols."""
 
     first: Weights
     name: Callable[[int], str]
     second: Weights | None = None
     row: IntArray | None = None
+    refined: int = 1
 
     @classmethod
     def of(cls, policy: Policy) -> Columns:
-        """Take the symbols of a policy, in the order of `policy.symbol_name`."""
+        """Take the symbols of a policy, in the order of `policy.symbol_name`, for all of its inputs."""
         refined = policy.completion
         if refined is None:
             return cls(policy.weights, policy.symbol_name)
-        return cls(policy.weights, policy.symbol_name, refined.weights, refined.row)
+        return cls(policy.weights, policy.symbol_name, refined.weights, refined.row, policy.grades)
 
-    @classmethod
-    def with_null(cls, policy: Policy) -> Columns:
-        """Take the same with one more row, the last, for a device without a place."""
-        first, row = policy.inputs()
-        return cls(first, policy.symbol_name, None if policy.completion is None else policy.completion.weights, row)
+    def rows(self, start: int, stop: int) -> Columns:
+        """Take some of the inputs only."""
+        row = None if self.row is None else self.row[start:stop]
+        return Columns(self.first[start:stop], self.name, self.second, row, self.refined)
 
     @property
     def count(self) -> int:
         """Number of symbols."""
-        return int(self.first.shape[1]) + (0 if self.second is None else self.second.shape[1] - 1)
+        columns = int(self.first.shape[1])
+        return columns if self.second is None else self._plain + self.refined * int(self.second.shape[1])
+
+    @property
+    def _plain(self) -> int:
+        """Number of symbols that are not refined."""
+        return int(self.first.shape[1]) - (0 if self.second is None else self.refined)
+
+    def _columns_of(self, symbol: int) -> tuple[int, int | None]:
+        """Return the column of `first` and, for a refined symbol, that of `second`."""
+        if self.second is None or symbol < self._plain:
+            return symbol, None
+        late, refined = divmod(symbol - self._plain, int(self.second.shape[1]))
+        return self._plain + late, refined
 
     def varies(self, symbol: int) -> bool:
-        """Tell whether cells differ in this symbol; they do not if none ever sends it."""
+        """Tell whether inputs differ in this symbol; they do not if none ever sends it."""
         if self.never(symbol).all():
             return False
-        at = min(symbol, self.first.shape[1] - 1)
+        at, refined = self._columns_of(symbol)
         different = bool(np.ptp(self.first[:, at]))
-        if self.second is not None and symbol >= self.first.shape[1] - 1:
-            different |= bool(np.ptp(self.second[:, symbol - at]))
+        if self.second is not None and refined is not None:
+            different |= bool(np.ptp(self.second[:, refined]))
         return different
 
     def never(self, symbol: int) -> BoolArray:
-        """Tell which cells never send this symbol."""
-        at = min(symbol, self.first.shape[1] - 1)
+        """Tell which inputs never send this symbol."""
+        at, refined = self._columns_of(symbol)
         zero: BoolArray = self.first[:, at] == 0
-        if self.second is not None and symbol >= self.first.shape[1] - 1:
-            zero = zero | (self.second[:, symbol - at] == 0)[self.row]
+        if self.second is not None and refined is not None:
+            zero = zero | (self.second[:, refined] == 0)[self.row]
         return zero
 
     def logs(self, symbol: int) -> tuple[FloatArray, float]:
-        """Return g_l of every cell (-inf for weight 0), and an upper bound of their errors."""
-        at = min(symbol, self.first.shape[1] - 1)
-        g = self._first_logs(at)
+        """Return g_i of every input (-inf for weight 0), and an upper bound of their errors."""
+        at, refined = self._columns_of(symbol)
+        g = self._first_logs[at]
         error = LOG_ERROR * _largest_magnitude(g)
-        if self.second is not None and symbol >= self.first.shape[1] - 1:
-            refined = relative_logs(self.second[:, symbol - at])
-            error += LOG_ERROR * _largest_magnitude(refined)
-            g = g + refined[self.row]
+        if self.second is not None and refined is not None:
+            more = relative_logs(self.second[:, refined])
+            error += LOG_ERROR * _largest_magnitude(more)
+            g = g + more[self.row]
         return g, error
 
-    def _first_logs(self, at: int) -> FloatArray:
-        """Return the logs of a column of `first`; the last is cached, since every refined symbol needs it."""
-        return self._last_logs if at == self.first.shape[1] - 1 else relative_logs(self.first[:, at])
-
     @cached_property
-    def _last_logs(self) -> FloatArray:
-        return relative_logs(self.first[:, -1])
+    def _first_logs(self) -> list[FloatArray]:
+        """The logs of every column of `first`, since many refined symbols need the same."""
+        return [relative_logs(column) for column in self.first.T]
 
     def log_quotients(self, cells: IntArray, others: IntArray, symbols: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return ln(w_i / w_j) one by one, not as a difference of logarithms, and a bound of each one's error."""
-        last = self.first.shape[1] - 1
-        at = np.minimum(symbols, last)
+        if self.second is None or self.row is None:
+            value = log_quotient(self.first[cells, symbols], self.first[others, symbols])
+            return value, LOG_ERROR * np.abs(value)
+        width = int(self.second.shape[1])
+        at = np.where(symbols < self._plain, symbols, self._plain + (symbols - self._plain) // width)
         value = log_quotient(self.first[cells, at], self.first[others, at])
         error = LOG_ERROR * np.abs(value)
-        if self.second is not None and self.row is not None:
-            late = np.flatnonzero(symbols >= last)
-            refined = (symbols - at)[late]
+        late = np.flatnonzero(symbols >= self._plain)
+        if len(late):
+            refined = (symbols[late] - self._plain) % width
             second = log_quotient(
                 self.second[self.row[cells[late]], refined], self.second[self.row[others[late]], refined]
             )
@@ -117,11 +130,11 @@ class Columns:
         return value, error
 
     def exact(self, cell: int, symbol: int) -> int:
-        """Return the weight as a whole number, in a unit that all cells share for this symbol."""
-        at = min(symbol, self.first.shape[1] - 1)
+        """Return the weight as a whole number, in a unit that all inputs share for this symbol."""
+        at, refined = self._columns_of(symbol)
         weight = _whole(self.first[cell, at])
-        if self.second is not None and self.row is not None and symbol >= self.first.shape[1] - 1:
-            weight *= _whole(self.second[self.row[cell], symbol - at])
+        if self.second is not None and self.row is not None and refined is not None:
+            weight *= _whole(self.second[self.row[cell], refined])
         return weight
 
 

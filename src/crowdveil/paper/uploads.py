@@ -63,13 +63,17 @@ def simulate_uploads(
         users=len(participants),
         wanted=wanted,
         rounds=min(rounds, len(participants)),
-        seed=seed,
+        seed=str(seed),
+        null_epsilon=None,
+        grade_epsilon=None,
     )
     state, reports, _ = run_rounds(plan, participants, places.ravel(), np.random.default_rng([seed, m]))
     chances = [target_chances(state.prior, policy) for policy in state.policies]
     chance = np.array([chances[r][s] for r, s in zip(reports.round.tolist(), reports.symbol.tolist(), strict=True)])
     missed = np.ones(len(places))
     np.multiply.at(missed, reports.participant // m, 1 - chance)
-    best_first = sorted(users.tolist(), key=lambda user: (round(float(missed[user]), 6), lottery_number(seed, user)))
+    best_first = sorted(
+        users.tolist(), key=lambda user: (round(float(missed[user]), 6), lottery_number(str(seed), str(user)))
+    )
     selected = np.array(best_first[:wanted], dtype=np.int64)
     return SimulatedCampaign(selected, wanted, reports=len(users), policies=len(state.closed))

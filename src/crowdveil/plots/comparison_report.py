@@ -161,9 +161,10 @@ def _maps(folder: Path, found: Comparison) -> list[MapPart]:
         return []
     state, targets = found.campaign, found.settings.targets
     title = "Where people report from, as estimated from noisy reports"
-    estimate = map_of_cells(state.plan.area, state.prior, targets, title, "share", percent=True)
+    estimate = map_of_cells(state.plan.area, state.cell_prior, targets, title, "share", percent=True)
     chance = "Chance of being selected, by cell, in the last round"
-    hit = map_of_cells(state.plan.area, state.policies[-1].hit, targets, chance, "chance", percent=True)
+    last = state.policies[-1]
+    hit = map_of_cells(state.plan.area, last.hit[: len(last)], targets, chance, "chance", percent=True)
     return [
         MapPart(name, save(figure, folder, file))
         for name, figure, file in zip((title, chance), (estimate, hit), MAPS, strict=True)

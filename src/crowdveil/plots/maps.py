@@ -140,7 +140,7 @@ def _figure(policy: Policy, title: str) -> Figure:
         return f"{100 * chance:.6g} %"
 
     label = "chance of\nbeing selected"
-    figure = map_figure(policy.area, policy.hit, policy.targets, title, label, percent, CAPTION_INCHES)
+    figure = map_figure(policy.area, policy.hit[: len(policy)], policy.targets, title, label, percent, CAPTION_INCHES)
     width, height = figure.get_size_inches()
     promise, *rest = caption(policy)
     at = (BOTTOM + CAPTION_INCHES - 0.72) / height

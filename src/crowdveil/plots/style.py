@@ -47,6 +47,7 @@ class MethodStyle(NamedTuple):
 METHODS = {
     "none": MethodStyle("no obfuscation", "#4a4f55", "p"),
     "crowdveil-known": MethodStyle("crowdveil, π known", "#56b4e9", "s"),
+    "crowdveil-clear": MethodStyle("crowdveil, clear form", "#999933", "d"),
     "crowdveil": MethodStyle("crowdveil (ours)", "#0067a5", "o"),
     "algorithm-1": MethodStyle("Algorithm 1, π known", "#e69f00", "v"),
     "algorithm-2": MethodStyle("Algorithm 2 as printed", "#d55e00", "^"),

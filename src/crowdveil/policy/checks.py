@@ -6,6 +6,7 @@ Every maker and every reader of policies uses these checks, so that a value is r
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from crowdveil.policy.encoding import row_sums
 DEFAULT_BITS = 53
 """Weights of 53 bits are whole numbers that a double holds exactly in every language."""
 MAX_BITS = 62
+MAX_GRADES = 8
 MAX_TABLE_ENTRIES = 16_000_000
 """A table of more weights would not fit into the memory of a small device (128 MB)."""
 
@@ -28,7 +30,14 @@ def check_epsilon(epsilon_per_km: float) -> float:
 
 def check_null_epsilon(null_epsilon: float) -> float:
     """Refuse an ε₀ that is not a positive finite number; where NULL is sent in the clear, ε₀ is None, not infinity."""
-    return _positive("null_epsilon", null_epsilon, "should be a finite number above 0, such as ln 16 = 2.773, or None")
+    return _positive("null_epsilon", null_epsilon, "should be a finite number above 0, such as ln 64 = 4.159, or None")
+
+
+def check_grade_epsilon(grade_epsilon: float) -> float:
+    """Refuse an ε₁ that is not a positive finite number; without grades it is None."""
+    return _positive(
+        "grade_epsilon", grade_epsilon, "should be a finite number above 0, such as ln 64 = 4.159, or None"
+    )
 
 
 def check_null_share(null_share: float) -> float:
@@ -36,6 +45,24 @@ def check_null_share(null_share: float) -> float:
     if not (isinstance(null_share, int | float | np.floating) and 0 <= null_share <= 1):
         raise InputError("null_share", null_share, "should be a share from 0 to 1")
     return float(null_share)
+
+
+def check_grade_chances(grade_chances: Sequence[float] | None, grades: int) -> tuple[float, ...]:
+    """Refuse chances of a visit that are not one number from 0 to 1 for each grade, falling from grade to grade.
+
+    None stands for 1, 0, 0, ...: only regular visitors count.
+    """
+    if grade_chances is None:
+        return (1.0, *(0.0,) * (grades - 1))
+    chances = as_floats("grade_chances", list(grade_chances))
+    if chances.shape != (grades,):
+        raise InputError(
+            "grade_chances", f"{chances.size} numbers", f"should have one number for each of {grades} grades"
+        )
+    if not ((chances >= 0) & (chances <= 1)).all() or (np.diff(chances) > 0).any() or chances[0] == 0:
+        expected = "should be chances from 0 to 1, the first above 0, none above the one before it"
+        raise InputError("grade_chances", chances.tolist(), expected)
+    return tuple(chances.tolist())
 
 
 def _positive(name: str, value: float, expected: str) -> float:
@@ -61,18 +88,23 @@ def check_targets(targets: ArrayLike, n: int) -> tuple[int, ...]:
     return tuple(sorted(cells))
 
 
-def check_prior(prior: ArrayLike | None, n: int) -> FloatArray:
+def check_prior(prior: ArrayLike | None, n: int, grades: int = 1) -> FloatArray:
     """Refuse a prior that is not n finite numbers ≥ 0 with the sum 1 (within 1e-6); return it scaled to exactly 1.
 
-    None stands for the uniform prior.
+    None stands for the uniform prior. With more than one grade the prior is joint, of shape (grades, n): the share of
+    people at every cell with every grade.
     """
-    pi = np.full(n, 1 / n) if prior is None else as_floats("prior", prior)
-    if pi.shape != (n,):
-        raise InputError("prior", f"{pi.size} numbers", f"should have one number for each of {n} cells")
+    shape = (n,) if grades == 1 else (grades, n)
+    pi = np.full(shape, 1 / (grades * n)) if prior is None else as_floats("prior", prior)
+    if pi.shape != shape:
+        expected = f"should have one number for each of {n} cells"
+        if grades > 1:
+            expected = f"should have the shape ({grades}, {n}): one row for each grade, one number for each cell"
+        raise InputError("prior", f"shape {pi.shape}" if grades > 1 else f"{pi.size} numbers", expected)
     for bad, what in ((~np.isfinite(pi), "should be finite"), (pi < 0, "should not be negative")):
         if bad.any():
-            cell = int(np.flatnonzero(bad)[0])
-            raise InputError(f"prior[{cell}]", float(pi[cell]), what)
+            at = np.argwhere(bad)[0].tolist()
+            raise InputError(f"prior{at}", float(pi[tuple(at)]), what)
     total = float(pi.sum())
     if abs(total - 1) > 1e-6:
         raise InputError("sum of prior", total, "should be 1; divide the numbers by their sum")
@@ -88,7 +120,7 @@ def check_weights(name: str, weights: ArrayLike, rows: int | None, symbols: int,
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != symbols:
         raise InputError(name, f"shape {array.shape} of {array.dtype}", f"should be whole numbers, {symbols} a row")
     if rows is not None and len(array) != rows:
-        raise InputError(name, f"{len(array)} rows", f"should have one row for each of {rows} cells")
+        raise InputError(name, f"{len(array)} rows", f"should have {rows} rows: one for each cell, or other input")
     if array.size > MAX_TABLE_ENTRIES:
         raise InputError(name, array.shape, f"should have at most {MAX_TABLE_ENTRIES:,} entries")
     outside = (array < 0) | (array > 1 << bits)

@@ -24,7 +24,7 @@ from typing import Any
 from crowdveil.area import Area
 from crowdveil.codec import canonical_json, parse_json, whole_number, whole_numbers
 from crowdveil.errors import FileFormatError, InputError
-from crowdveil.policy.checks import MAX_BITS, MAX_TABLE_ENTRIES
+from crowdveil.policy.checks import MAX_BITS, MAX_GRADES, MAX_TABLE_ENTRIES
 from crowdveil.policy.encoding import listed, pack, read_weights, unpack
 
 FORMAT = "crowdveil-policy"
@@ -37,7 +37,8 @@ MAX_UNPACKED_BYTES = MAX_HEADER_BYTES + 2 * 8 * MAX_TABLE_ENTRIES
 
 _REALS = ("epsilon_per_km", "value", "beta")
 _REQUIRED = {"format", "version", "area", "bits", "targets", "symbols", "selecting", "provenance", *_REALS}
-_KNOWN = _REQUIRED | {"hash", "weights", "null_epsilon", "null_weights", "completion"}
+_OPTIONAL_REALS = ("null_epsilon", "grade_epsilon")
+_KNOWN = _REQUIRED | {"hash", "weights", "grades", "completion", *_OPTIONAL_REALS}
 
 Fields = dict[str, Any]
 """The fields of a policy by their names in the files: `area` as its description, weights as whole arrays."""
@@ -47,13 +48,11 @@ Fields = dict[str, Any]
 
 def canonical_bytes(fields: Mapping[str, Any]) -> bytes:
     """Give the one sequence of bytes that stands for these fields."""
-    arrays = ("weights", "null_weights", "completion")
+    arrays = ("weights", "completion")
     header = {"format": FORMAT, "version": VERSION, **{name: fields[name] for name in fields if name not in arrays}}
-    for name in (*_REALS, *(["null_epsilon"] if "null_epsilon" in fields else [])):
+    for name in _reals(fields):
         header[name] = struct.pack(">d", fields[name]).hex()
     parts = [fields["weights"][:, :-1]]
-    if "null_weights" in fields:
-        parts.append(fields["null_weights"][None, :-1])
     if "completion" in fields:
         refined = dict(fields["completion"])
         weights = refined.pop("weights")
@@ -72,8 +71,6 @@ def json_text(fields: Mapping[str, Any], policy_hash: str) -> str:
     """Write the fields and the hash as JSON; the last symbol's weights are left out, being what is left of 2^bits."""
     document = {"format": FORMAT, "version": VERSION, "hash": policy_hash, **fields}
     document["weights"] = listed(fields["weights"])
-    if "null_weights" in fields:
-        document["null_weights"] = listed(fields["null_weights"][None, :])[0]
     if "completion" in fields:
         document["completion"] = {**fields["completion"], "weights": listed(fields["completion"]["weights"])}
     return json.dumps(document, allow_nan=False)
@@ -117,8 +114,6 @@ def read_json(text: str) -> tuple[Fields, str | None]:
         bits = whole_number("bits", document["bits"], 1, MAX_BITS)
         symbols = len(_names(document))
         document["weights"] = read_weights(document["weights"], symbols, bits)
-        if "null_weights" in document:
-            document["null_weights"] = read_weights([document["null_weights"]], symbols, bits)[0]
         if "completion" in document:
             refined = document["completion"]
             refined["weights"] = read_weights(refined["weights"], len(refined["cells"]), bits)
@@ -140,21 +135,18 @@ def _read_canonical(canonical: bytes) -> Fields:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise FileFormatError(f"policy: not a crowdveil policy (format should be {FORMAT!r})")
     _check_names(header)
-    for name in ("weights", "null_weights"):
-        if name in header:
-            raise FileFormatError(f"policy: {name} should follow the header, not stand in it")
+    if "weights" in header:
+        raise FileFormatError("policy: weights should follow the header, not stand in it")
     try:
-        for name in (*_REALS, *(["null_epsilon"] if "null_epsilon" in header else [])):
+        for name in _reals(header):
             (header[name],) = struct.unpack(">d", bytes.fromhex(header[name]))
         bits = whole_number("bits", header["bits"], 1, MAX_BITS)
         n, columns = len(Area.from_description(header["area"])), len(_names(header)) - 1
-        header["weights"], data = unpack(data, n, columns, bits)
-        if "null_epsilon" in header:
-            row, data = unpack(data, 1, columns, bits)
-            header["null_weights"] = row[0]
+        inputs = n * _grades(header) + ("null_epsilon" in header)
+        header["weights"], data = unpack(data, inputs, columns, bits)
         if "completion" in header:
             refined = header["completion"]
-            rows = whole_number("completion.rows", refined.pop("rows"), 1, n + ("null_epsilon" in header))
+            rows = whole_number("completion.rows", refined.pop("rows"), 1, inputs)
             refined["weights"], data = unpack(data, rows, len(refined["cells"]) - 1, bits)
     except (KeyError, TypeError, ValueError, struct.error) as error:
         raise FileFormatError(f"policy: a field is missing or wrong ({error})") from None
@@ -173,6 +165,14 @@ def _check_names(document: Fields) -> None:
         raise FileFormatError(f"policy: unknown field {name!r}")
 
 
+def _reals(fields: Mapping[str, Any]) -> list[str]:
+    return [*_REALS, *(name for name in _OPTIONAL_REALS if name in fields)]
+
+
+def _grades(document: Fields) -> int:
+    return whole_number("grades", document.get("grades", 1), 1, MAX_GRADES)
+
+
 def _names(document: Fields) -> list[str]:
     if not isinstance(document["symbols"], list):
         raise FileFormatError("policy: symbols should be a list of names")
@@ -186,7 +186,9 @@ def _checked(document: Fields) -> Fields:
         for name in ("targets", "selecting"):
             fields[name] = tuple(whole_numbers(name, document[name], width=1).tolist())
         fields["symbols"] = tuple(document["symbols"])
-        for name in (*_REALS, *(["null_epsilon"] if "null_epsilon" in document else [])):
+        if "grades" in document:
+            fields["grades"] = _grades(document)
+        for name in _reals(document):
             if isinstance(document[name], bool) or not isinstance(document[name], int | float):
                 raise InputError(name, document[name], "should be a number")
             fields[name] = float(document[name])
@@ -202,13 +204,10 @@ def _checked(document: Fields) -> Fields:
 
 
 def _checked_completion(refined: Fields) -> Fields:
-    for name in sorted(set(refined) - {"cells", "row", "weights", "null_row"}):
+    for name in sorted(set(refined) - {"cells", "row", "weights"}):
         raise FileFormatError(f"policy: unknown field 'completion.{name}'")
-    checked = {
+    return {
         "cells": tuple(whole_numbers("completion.cells", refined["cells"], width=1).tolist()),
         "row": whole_numbers("completion.row", refined["row"], width=1),
         "weights": refined["weights"],
     }
-    if refined.get("null_row") is not None:
-        checked["null_row"] = whole_number("completion.null_row", refined["null_row"], 0, len(refined["weights"]) - 1)
-    return checked

@@ -1,21 +1,26 @@
-"""Define the policy: for every cell, whole-number weights of the symbols that a device there may send.
+"""Define the policy: for every input, whole-number weights of the symbols that a device with it may send.
 
-In symbols, with cells l, symbols s and B = `bits`:
+An *input* is what a device knows about its owner: a cell; a cell and a *grade*, which says how regularly its owner
+visits it (grade 0: regularly); or NULL, being outside, without any place in the area. With inputs i, symbols s and
+B = `bits`:
 
-    P(s | l) = weights[l, s] / 2^B,           weights[l, :].sum() = 2^B
+    P(s | i) = weights[i, s] / 2^B,           weights[i, :].sum() = 2^B
 
-A policy made for coverage has two symbols: `hit`, whose senders are selected, and `other`. A *completion* may refine
-the last symbol: a device that drew `other` draws a second time, from a second table of weights whose rows again sum to
-2^B, so that
+The rows come in the order: all n cells at grade 0, all cells at grade 1, ..., and NULL last, if it is an input.
 
-    P(c | l) = weights[l, -1] / 2^B · completion.weights[completion.row[l], c] / 2^B.
+**What is protected.** For every symbol and any two inputs i and j the quotient P(s | i) / P(s | j) is at most e^D(i,j):
 
-A policy may take "no frequent place" as one more input, NULL, with a row of weights of its own and a privacy level
-ε₀ = `null_epsilon` that holds between NULL and every cell:
+    D((l, g), (l', g'))  =  min( ε d(l, l') + ε₁ |g - g'|,  2 ε₀ )        D((l, g), NULL)  =  ε₀
 
-    e^{-ε₀} ≤ P(s | NULL) / P(s | l) ≤ e^{ε₀}        for every cell l and every symbol s.
+with ε = `epsilon_per_km`, ε₁ = `grade_epsilon` and ε₀ = `null_epsilon`. Without `null_epsilon` NULL is no input: a
+device without a frequent place says so in the clear, outside of the policy, as in the paper; there are no grades then.
 
-Without that row, a device without a frequent place says so in the clear, outside of the policy.
+**Symbols.** In the clear form there are two: `hit`, whose senders are selected, and `other`. In the protected form they
+are `hit`, `outside`, and one for each grade. A *completion* may refine the last symbols, `other` or those of the
+grades: a device that drew one of these draws a second time, from a second table of weights whose rows again sum to 2^B,
+so that
+
+    P(h, c | i) = weights[i, h] / 2^B · completion.weights[completion.row[i], c] / 2^B.
 
 The value is frozen, and it is known by its hash: the SHA-256 of its canonical form. Bytes and JSON are in files.py.
 """
@@ -24,7 +29,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -35,37 +40,39 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from crowdveil.area import Area
-from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, frozen
+from crowdveil.arrays import FloatArray, IntArray, as_cells, frozen
 from crowdveil.codec import naming_file, whole_number
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.policy import files
 from crowdveil.policy.checks import (
     DEFAULT_BITS,
     MAX_BITS,
+    MAX_GRADES,
     MAX_TABLE_ENTRIES,
     check_epsilon,
+    check_grade_chances,
+    check_grade_epsilon,
     check_null_epsilon,
     check_null_share,
     check_prior,
     check_targets,
     check_weights,
 )
+from crowdveil.vocabulary import NULL
 
 _NAME = re.compile(r"[A-Za-z0-9._ -]{1,32}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Completion:
-    """Refine `other` into one of the symbols `cells`, with weights that depend on the true cell's row."""
+    """Refine the last symbols into one for each of `cells`, with weights that depend on the input's row."""
 
     cells: tuple[int, ...]
     """The cell that each refined symbol stands for."""
     row: IntArray
-    """Which row of `weights` each true cell uses, shape (n,). Cells that must not be distinguished share one."""
+    """Which row of `weights` each input uses. Inputs that must not be distinguished share one."""
     weights: IntArray
     """Whole numbers, shape (rows, symbols); each row sums to 2^bits."""
-    null_row: int | None = None
-    """Which row of `weights` a device without a frequent place uses, where the policy has a row for NULL."""
 
     def __repr__(self) -> str:
         return f"Completion({len(self.cells)} symbols, {len(self.weights)} different rows)"
@@ -73,7 +80,7 @@ class Completion:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Policy:
-    """Give the weights of the symbols that a device sends, for every cell that it may be in.
+    """Give the weights of the symbols that a device sends, for every input that it may have.
 
     The module's docstring defines what the weights mean.
     """
@@ -82,23 +89,26 @@ class Policy:
     epsilon_per_km: float
     targets: tuple[int, ...]
     weights: IntArray
-    """Whole numbers, shape (n, symbols); each row sums to 2^bits."""
+    """Whole numbers, shape (inputs, symbols); each row sums to 2^bits."""
     symbols: tuple[str, ...] = ("hit", "other")
-    """Name of each column of `weights`: `hit`, `other`, or the number of a cell."""
+    """Name of each column of `weights`: `hit`, `other`, `outside`, `grade 1`, or the number of a cell."""
     selecting: tuple[int, ...] = (0,)
     """The symbols whose senders are selected."""
     bits: int = DEFAULT_BITS
     completion: Completion | None = None
     value: float = 0.0
-    """Share of the selected who really are at a target, Σ_T π_t p_t / β, under the prior it was made for."""
+    """Share of the selected who really are at a target, under the prior it was made for; with grades: regularly, or, if
+    it was made with `grade_chances`, the share who are expected to come."""
     beta: float = 0.0
     """Probability that a user who sends a symbol is selected, Σ π_l p_l, under the prior it was made for."""
     provenance: Mapping[str, str | int] = field(default_factory=dict)
     """How it was made: inputs, solver, versions, and the proven gap to the optimum."""
     null_epsilon: float | None = None
     """ε₀: the largest privacy loss between NULL and any cell. None: NULL is sent in the clear, an unbounded loss."""
-    null_weights: IntArray | None = None
-    """Whole numbers, one for each symbol, summing to 2^bits: what a device without a frequent place sends."""
+    grade_epsilon: float | None = None
+    """ε₁: the largest privacy loss between one grade and the next at the same cell. None: there are no grades."""
+    grades: int = 1
+    """How many grades there are."""
 
     if TYPE_CHECKING:  # attached by the front door, because this room may not import the room that draws
 
@@ -110,7 +120,10 @@ class Policy:
         object.__setattr__(self, "epsilon_per_km", check_epsilon(self.epsilon_per_km))
         whole_number("bits", self.bits, 1, MAX_BITS)
         object.__setattr__(self, "targets", check_targets(self.targets, n))
-        object.__setattr__(self, "weights", check_weights("weights", self.weights, n, len(self.symbols), self.bits))
+        self._check_inputs()
+        object.__setattr__(
+            self, "weights", check_weights("weights", self.weights, self.input_count, len(self.symbols), self.bits)
+        )
         if len(set(self.symbols)) != len(self.symbols) or len(self.symbols) < 2:
             raise InputError("symbols", self.symbols, "should be two or more different names")
         for name in self.symbols:
@@ -119,7 +132,6 @@ class Policy:
         selecting = as_cells("selecting", list(self.selecting), len(self.symbols))
         if len(set(selecting.tolist())) != len(self.selecting) or not 0 < len(selecting) < len(self.symbols):
             raise InputError("selecting", self.selecting, "should be some, not all, of the symbols' numbers")
-        self._check_null()
         if self.completion is not None:
             object.__setattr__(self, "completion", self._check_completion(self.completion, n))
         for name in ("value", "beta"):
@@ -131,44 +143,61 @@ class Policy:
                 raise InputError(f"provenance[{key!r}]", entry, "should be text or a whole number")
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
 
-    def _check_null(self) -> None:
-        if (self.null_epsilon is None) != (self.null_weights is None):
-            given = "null_weights" if self.null_epsilon is None else "null_epsilon"
-            raise InputError(
-                given,
-                getattr(self, given),
-                "should be given together with the other of null_epsilon and null_weights, or not at all",
-            )
-        if self.null_epsilon is None or self.null_weights is None:
-            return
-        object.__setattr__(self, "null_epsilon", check_null_epsilon(self.null_epsilon))
-        row = as_array("null_weights", self.null_weights, "should be whole numbers")
-        if row.ndim != 1:
-            raise InputError("null_weights", f"shape {row.shape}", "should be one whole number for each symbol")
-        checked = check_weights("null_weights", row[None, :], None, len(self.symbols), self.bits)
-        object.__setattr__(self, "null_weights", frozen(checked[0]))
+    def _check_inputs(self) -> None:
+        whole_number("grades", self.grades, 1, MAX_GRADES)
+        if (self.grades > 1) != (self.grade_epsilon is not None):
+            raise InputError("grades", self.grades, "should be 2 or more if and only if grade_epsilon is given")
+        if self.null_epsilon is not None:
+            object.__setattr__(self, "null_epsilon", check_null_epsilon(self.null_epsilon))
+        elif self.grade_epsilon is not None:
+            raise InputError("grade_epsilon", self.grade_epsilon, "should be given only together with null_epsilon")
+        if self.grade_epsilon is not None:
+            object.__setattr__(self, "grade_epsilon", check_grade_epsilon(self.grade_epsilon))
 
     def _check_completion(self, completion: Completion, n: int) -> Completion:
         cells = tuple(as_cells("completion.cells", list(completion.cells), n).tolist())
         if len(set(cells)) != len(cells) or len(cells) < 2:
             raise InputError("completion.cells", cells, "should be two or more different cells")
-        if len(self.symbols) - 1 in self.selecting:
+        if self.refined_from < 1 or max(self.selecting) >= self.refined_from:
             raise InputError(
-                "selecting", self.selecting, "should not contain the last symbol, which the completion refines"
+                "selecting", self.selecting, "should not contain the last symbols, which the completion refines"
             )
         weights = check_weights("completion.weights", completion.weights, None, len(cells), self.bits)
         row = as_cells("completion.row", completion.row, len(weights))
-        if row.shape != (n,):
-            raise InputError("completion.row", row.shape, f"should have one entry for each of {n} cells")
-        if (completion.null_row is None) != (self.null_weights is None):
+        if row.shape != (self.input_count,):
             raise InputError(
-                "completion.null_row",
-                completion.null_row,
-                "should be given if and only if the policy has a row for NULL",
+                "completion.row", row.shape, f"should have one entry for each of {self.input_count} inputs"
             )
-        if completion.null_row is not None:
-            as_cells("completion.null_row", [completion.null_row], len(weights))
-        return Completion(cells, frozen(row), weights, completion.null_row)
+        return Completion(cells, frozen(row), weights)
+
+    # --- inputs -----------------------------------------------------------------------------------------
+
+    @property
+    def input_count(self) -> int:
+        """How many inputs, hence rows of weights, there are."""
+        return len(self.area) * self.grades + (self.null_epsilon is not None)
+
+    def input_of(self, cell: int, grade: int = 0) -> int:
+        """Return the row of weights of a cell and a grade, or of NULL, which has no grade."""
+        if cell == NULL and self.null_epsilon is not None:
+            return self.input_count - 1
+        (place,) = as_cells("cell", [cell], len(self)).tolist()
+        if isinstance(grade, bool) or not isinstance(grade, int | np.integer) or not 0 <= grade < self.grades:
+            raise InputError("grade", grade, f"should be a whole number from 0 to {self.grades - 1}")
+        return int(grade) * len(self) + int(place)
+
+    def input_prior(self, prior: ArrayLike | None, null_share: float = 0.0) -> FloatArray:
+        """Return the prior of all inputs: (1-ν) π of the cells, grade by grade, and ν of NULL, if it is an input.
+
+        `prior` is joint, of shape (grades, n), where there is more than one grade.
+        """
+        pi = check_prior(prior, len(self), self.grades).ravel()
+        share = check_null_share(null_share)
+        if self.null_epsilon is None:
+            if share:
+                raise InputError("null_share", null_share, "should be 0: under this policy NULL is sent in the clear")
+            return pi
+        return np.append((1 - share) * pi, share)
 
     # --- probabilities ----------------------------------------------------------------------------------
 
@@ -178,7 +207,8 @@ class Policy:
     def __repr__(self) -> str:
         targets = f"{len(self.targets)} target{'s' * (len(self.targets) > 1)}"
         shares = f"ε={self.epsilon_per_km:.4g}/km, β={self.beta:.2%}, value={self.value:.2%}"
-        null = "" if self.null_epsilon is None else f", NULL at ε₀={self.null_epsilon:.4g}"
+        null = "" if self.null_epsilon is None else f", ε₀={self.null_epsilon:.4g}"
+        null += "" if self.grade_epsilon is None else f", {self.grades} grades at ε₁={self.grade_epsilon:.4g}"
         symbols = f"{self.symbol_count:,} symbols"
         return f"Policy({len(self):,} cells, {targets}, {symbols}, {shares}{null}, hash {self.hash[:12]})"
 
@@ -189,7 +219,7 @@ class Policy:
 
     @cached_property
     def hit(self) -> FloatArray:
-        """Probability p_l that a device in each cell is selected."""
+        """Probability that a device with each input is selected; the first n are the cells (at grade 0)."""
         chosen: FloatArray = self.weights[:, list(self.selecting)].sum(axis=1) / self.total
         chosen.setflags(write=False)
         return chosen
@@ -197,60 +227,66 @@ class Policy:
     @property
     def symbol_count(self) -> int:
         """How many different symbols a device may send."""
-        return len(self.symbols) + (0 if self.completion is None else len(self.completion.cells) - 1)
+        if self.completion is None:
+            return len(self.symbols)
+        return self.refined_from + self.grades * len(self.completion.cells)
+
+    @property
+    def refined_from(self) -> int:
+        """The first of the symbols that a completion refines: the last one, or those of the grades."""
+        return len(self.symbols) - self.grades
 
     def symbol_name(self, symbol: int) -> str:
-        """Give the name of a symbol: `hit`, `other`, or `cell 17`."""
+        """Give the name of a symbol: `hit`, `outside`, `other`, `grade 2`, `cell 17`, or `cell 17, grade 2`."""
         as_cells("symbol", [symbol], self.symbol_count)
-        if self.completion is None or symbol < len(self.symbols) - 1:
+        if self.completion is None or symbol < self.refined_from:
             name = self.symbols[symbol]
             return f"cell {name}" if name.isdecimal() else name
-        return f"cell {self.completion.cells[symbol - len(self.symbols) + 1]}"
+        grade, cell = divmod(int(symbol) - self.refined_from, len(self.completion.cells))
+        name = f"cell {self.completion.cells[cell]}"
+        return name if self.grades == 1 else f"{name}, {self.symbols[self.refined_from + grade]}"
 
     def table(self) -> FloatArray:
-        """Give P(symbol | cell) as floats, shape (n, symbol_count), for areas of up to a few thousand cells."""
-        if len(self) * self.symbol_count > MAX_TABLE_ENTRIES:
-            size = f"{len(self):,} x {self.symbol_count:,}"
+        """Give P(symbol | input) as floats, shape (inputs, symbol_count), for areas of up to a few thousand cells."""
+        if self.input_count * self.symbol_count > MAX_TABLE_ENTRIES:
+            size = f"{self.input_count:,} x {self.symbol_count:,}"
             raise InputError("table", size, f"should have at most {MAX_TABLE_ENTRIES:,} entries; use `weights` instead")
         first = self.weights / self.total
         if self.completion is None:
             return first
         second = self.completion.weights[self.completion.row] / self.total
-        return np.hstack([first[:, :-1], first[:, -1:] * second])
+        start = self.refined_from
+        refined = [first[:, start + grade, None] * second for grade in range(self.grades)]
+        return np.hstack([first[:, :start], *refined])
 
-    def inputs(self) -> tuple[IntArray, IntArray | None]:
-        """Give the weights of every input, and its row of the completion: all cells, then NULL if it has a row."""
-        row = None if self.completion is None else self.completion.row
-        if self.null_weights is None:
-            return self.weights, row
-        if self.completion is not None:
-            row = np.array([*self.completion.row, self.completion.null_row], dtype=np.int64)
-        return np.vstack([self.weights, self.null_weights]), row
-
-    def null_table(self) -> FloatArray:
-        """Give P(symbol | NULL) as floats, shape (symbol_count,), where the policy has a row for NULL."""
-        if self.null_weights is None:
-            raise InputError("null_weights", None, "this policy has no row for NULL, which is sent in the clear")
-        first: FloatArray = self.null_weights / self.total
+    def probabilities(self, cell: int, grade: int = 0) -> FloatArray:
+        """Give P(symbol | input) as floats for one input, shape (symbol_count,)."""
+        row = self.input_of(cell, grade)
+        first: FloatArray = self.weights[row] / self.total
         if self.completion is None:
             return first
-        return np.concatenate(
-            [first[:-1], first[-1] * (self.completion.weights[self.completion.null_row] / self.total)]
-        )
+        second = self.completion.weights[self.completion.row[row]] / self.total
+        start = self.refined_from
+        return np.concatenate([first[:start], np.outer(first[start:], second).ravel()])
 
-    @property
-    def null_hit(self) -> float:
-        """Probability p_0 that a device without a place is selected; 0 where NULL is sent in the clear."""
-        return 0.0 if self.null_weights is None else int(self.null_weights[list(self.selecting)].sum()) / self.total
+    def value_under(
+        self, prior: ArrayLike | None, null_share: float = 0.0, grade_chances: Sequence[float] | None = None
+    ) -> float:
+        """Compute Σ w_g π_(t,g) p_(t,g) / Σ π_i p_i over targets and all inputs i; 0 where nobody is ever selected.
 
-    def value_under(self, prior: ArrayLike | None, null_share: float = 0.0) -> float:
-        """Compute Σ_T π_t p_t / Σ π_l p_l for a given prior; 0 where nobody is ever selected.
-
-        With a share ν of people without a place the value is (1-ν) Σ_T π_t p_t / ( (1-ν) Σ π_l p_l + ν p_0 ).
+        w is `grade_chances`; by default those at a target count at grade 0 only. `input_prior` says how prior and share
+        are given.
         """
-        pi = (1 - check_null_share(null_share)) * check_prior(prior, len(self))
-        selected = float(pi @ self.hit) + null_share * self.null_hit
-        return float(pi[list(self.targets)] @ self.hit[list(self.targets)]) / selected if selected else 0.0
+        pi = self.input_prior(prior, null_share)
+        selected = float(pi @ self.hit)
+        return float((pi * self.worth(self.targets, grade_chances)) @ self.hit) / selected if selected else 0.0
+
+    def worth(self, targets: Sequence[int], grade_chances: Sequence[float] | None = None) -> FloatArray:
+        """Give what selecting a device with each input is worth: the chance of a visit at a target, else 0."""
+        found: FloatArray = np.zeros(self.input_count)
+        for grade, chance in enumerate(check_grade_chances(grade_chances, self.grades)):
+            found[grade * len(self) + np.array(targets)] = chance
+        return found
 
     def to_geojson(self) -> dict[str, Any]:
         """Give the cells as a GeoJSON FeatureCollection, with what the policy does in each.
@@ -265,7 +301,7 @@ class Policy:
         True
         """
         targets = np.isin(np.arange(len(self)), self.targets)
-        return self.area.to_geojson({"hit_probability": self.hit.tolist(), "is_target": targets.tolist()})
+        return self.area.to_geojson({"hit_probability": self.hit[: len(self)].tolist(), "is_target": targets.tolist()})
 
     # --- identity, bytes and files ----------------------------------------------------------------------
 
@@ -345,9 +381,11 @@ class Policy:
             "area": self.area.describe(),
             "weights": self.weights,
         }
-        if self.null_weights is not None:
+        if self.null_epsilon is not None:
             fields["null_epsilon"] = self.null_epsilon
-            fields["null_weights"] = self.null_weights
+        if self.grade_epsilon is not None:
+            fields["grade_epsilon"] = self.grade_epsilon
+            fields["grades"] = self.grades
         if self.completion is not None:
             refined = self.completion
             fields["completion"] = {
@@ -355,8 +393,6 @@ class Policy:
                 "row": refined.row.tolist(),
                 "weights": refined.weights,
             }
-            if refined.null_row is not None:
-                fields["completion"]["null_row"] = refined.null_row
         return fields
 
 

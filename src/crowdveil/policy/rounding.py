@@ -10,8 +10,9 @@ still hold as long as  δ (1 + e^D) ≤ m · min(β, 1-β) · (e^D - 1),  that i
 
     δ ≤ m · min(β, 1-β) · tanh(D_min / 2),        D_min = ε · least distance of any two cells.
 
-A protected NULL is one more row, mixed with the same constant, at the distance ε₀ from every cell: D_min is then the
-lesser of the two.
+Grades and NULL are more rows, mixed with the same constant, at the distances ε₁ and ε₀: D_min is then the least of all.
+Where the complement is split into symbols (grade_symbols.py), rounding these moves them further, by up to a share δ' of
+the complement: the second family then needs  δ + δ' ≤ m · (1-β) · tanh(D_min / 2).
 So m follows in closed form. Σ π p' = Σ π p = β stays, and the value only falls from V to (1-m) V + m Σ_T π_t.
 This is a proof for real arithmetic plus an error estimate; the certificate (certify/) then checks the result exactly.
 """
@@ -43,23 +44,28 @@ def mix_share(
     largest: float = 0.0,
     score: float = 0.0,
     advantage: float = 0.0,
-    null_epsilon: float | None = None,
+    least_epsilon: float | None = None,
+    split_error: float = 0.0,
 ) -> float:
     """Compute the share m of the constant that makes rounding to `bits` bits safe.
 
     `largest` and `score` are the largest probability and score of the optimum; `advantage` is 1 - Σ_T π_t / V, the
-    optimum's advantage over selecting at random, of which a share m is lost.
+    optimum's advantage over selecting at random, of which a share m is lost. `least_epsilon` is the smaller of ε₀ and
+    ε₁, and `split_error` is δ', by which the symbols into which the complement is split are moved further.
     """
     delta = 2.0**-bits + FLOAT_ERROR * largest * (1 + max(0.0, score))
+    share = MIN_MIX
     least_loss = epsilon_per_km * area.nearest_neighbour_km
-    if null_epsilon is not None and null_epsilon < least_loss:
-        least_loss = null_epsilon
-    room = min(beta, 1 - beta) * float(np.tanh(least_loss / 2))
-    share = max(MIN_MIX, delta / room if room > 0 else np.inf)
+    if least_epsilon is not None and least_epsilon < least_loss:
+        least_loss = least_epsilon
+    steep = float(np.tanh(least_loss / 2))
+    for moved, room in ((delta, beta * steep), (delta + split_error, (1 - beta) * steep)):
+        share = max(share, moved / room if room > 0 else np.inf)
     if share > MAX_MIX or share * advantage > MAX_VALUE_LOSS:
-        if least_loss == null_epsilon:
+        if least_loss == least_epsilon:
             what = f"is out of reach of {bits}-bit weights at β = {beta:.4g}, because rounding would cost too much"
-            raise InputError("null_epsilon", null_epsilon, f"{what}; use a larger one, or up to {MAX_BITS} bits")
+            expected = f"{what}; use a larger one, or up to {MAX_BITS} bits"
+            raise InputError("null_epsilon or grade_epsilon", least_epsilon, expected)
         what = f"is out of reach of {bits}-bit weights at ε = {epsilon_per_km:.4g} per km over cells as near as"
         what += f" {area.nearest_neighbour_km * 1000:.0f} m: rounding would cost too much; use larger cells"
         raise InputError("beta", beta, f"{what}, more bits (up to {MAX_BITS}), or a β farther from 0 and 1")
@@ -67,10 +73,9 @@ def mix_share(
 
 
 def to_weights(log_hit: FloatArray, beta: float, share: float, bits: int) -> IntArray:
-    """Round to whole-number weights of hit and other, each row summing to 2^bits."""
+    """Round to whole-number weights of `hit`; what is left of 2^bits is the complement."""
     mixed = (1 - share) * np.exp(log_hit) + share * beta
-    hit = np.rint(np.ldexp(mixed, bits)).astype(np.int64)
-    return np.column_stack([hit, (1 << bits) - hit])
+    return np.rint(np.ldexp(mixed, bits)).astype(np.int64)
 
 
 def round_private(table: FloatArray, share: float, bits: int = DEFAULT_BITS) -> IntArray:

@@ -11,9 +11,10 @@ second term has the effect of `strength` = a further reports that are distribute
 strength are those that maximise the likelihood of held-out reports; the true π is not used. Which reports are held out
 is drawn from a generator with a fixed seed: the same counts give the same estimate.
 
-**A protected NULL** is one more input: people without a place send symbols too, with the probabilities of a row of
-their own. Their share ν is one more entry of w, which is not smoothed, and which q gives the value `START_NULL_SHARE`;
-what is estimated is ((1-ν) π, ν). NULL in the clear is counted, not estimated, and is not used here.
+**The protected form** has more inputs: cells at every grade, each grade smoothed for itself, and NULL: people outside
+send symbols too. Their share ν is one more entry of w, which is not smoothed, and which q gives the value
+`START_NULL_SHARE`; what is estimated is ((1-ν) π, ν), with π joint over grades and cells. Without a start, q gives
+every grade the same share. NULL in the clear is counted, not estimated, and is not used here.
 """
 
 from __future__ import annotations
@@ -59,10 +60,16 @@ class PriorEstimate:
     """An estimated prior, and the smoothing that was used."""
 
     prior: FloatArray = field(repr=False)
+    """π of every cell; with grades joint, of shape (grades, n)."""
     bandwidth_km: float
     strength: float
     null_share: float = 0.0
-    """ν: share of those who sent a symbol that have no place, where policies protect it; else 0."""
+    """ν: share of those who sent a symbol that are outside, where policies protect it; else 0."""
+
+    @property
+    def grade_shares(self) -> FloatArray:
+        """The share of each grade among those inside."""
+        return np.asarray(np.atleast_2d(self.prior).sum(axis=1))
 
 
 def pooled_estimate(
@@ -74,42 +81,41 @@ def pooled_estimate(
 ) -> PriorEstimate:
     """Estimate the prior from all rounds; bandwidth and strength, if not given, are chosen by held-out likelihood."""
     area = _one_area(rounds)
-    q = check_prior(start, len(area))
+    policy = rounds[0].policy
+    start_prior = check_prior(start, len(area), policy.grades)
     for name, given in (("bandwidth_km", bandwidth_km), ("strength", strength)):
         if given is not None and not 0 <= given < np.inf:
             raise InputError(name, given, "should be 0 or more")
-    table, null, counts = _sent_symbols(rounds)
-    protected = null is not None
+    table, counts = _sent_symbols(rounds)
+    start_share = 0.0 if policy.null_epsilon is None else START_NULL_SHARE
     if not counts.size:
-        return PriorEstimate(q, bandwidth_km or 0.0, strength or 0.0, START_NULL_SHARE if protected else 0.0)
-    if protected:
-        q = np.append((1 - START_NULL_SHARE) * q, START_NULL_SHARE)
+        return PriorEstimate(start_prior, bandwidth_km or 0.0, strength or 0.0, start_share)
+    q = policy.input_prior(start_prior, start_share)
     bandwidths = [b * _spacing_km(area) for b in BANDWIDTHS if b == 0 or len(area) <= MAX_SMOOTHED_CELLS]
     # Products this small gain little from more threads, and lose seconds where the processor has other work.
     with threadpool_limits(1, user_api="blas"):
         width, people = _choose(
             area,
             table,
-            null,
             counts,
             q,
             [bandwidth_km] if bandwidth_km is not None else bandwidths,
             [strength] if strength is not None else list(STRENGTHS),
         )
         kernel = _kernel(area, width)
-        mixed, sent = _smoothed_table(kernel, table, null), counts.astype(np.float64)
+        mixed, sent = _smoothed_table(kernel, table), counts.astype(np.float64)
         unsmoothed = kernel is None and (bandwidth_km is not None or len(bandwidths) > 1)
         shares = (
             _squarem(mixed, sent, q, people)
             if unsmoothed
             else _expectation_maximisation(mixed, sent[None, :], q, people, STEPS)[0]
         )
-    nobody = float(shares[-1]) if protected else 0.0
-    placed = shares[: len(area)]
-    spread = placed if kernel is None else kernel @ placed
+    nobody = float(shares[-1]) if policy.null_epsilon is not None else 0.0
+    placed = shares[: start_prior.size].reshape(start_prior.shape)
+    spread = placed if kernel is None else placed @ kernel.T
     total = spread.sum()
     # With strength 0, reports that only NULL explains leave no share to any cell; then the start is returned.
-    found = spread / total if total > 0 else check_prior(start, len(area))
+    found = spread / total if total > 0 else start_prior
     return PriorEstimate(np.asarray(found), width, people, nobody)
 
 
@@ -121,38 +127,42 @@ def _one_area(rounds: Sequence[Round]) -> Area:
         if one.policy.area != area:
             expected = f"should be over the same area as the first, {area!r}"
             raise InputError(f"rounds[{number}]", repr(one.policy.area), expected)
-        if (one.policy.null_weights is None) != (rounds[0].policy.null_weights is None):
+        if (one.policy.null_epsilon is None) != (rounds[0].policy.null_epsilon is None):
             expected = "should protect NULL if and only if the first round does"
             raise InputError(f"rounds[{number}].policy.null_epsilon", one.policy.null_epsilon, expected)
+        if one.policy.grades != rounds[0].policy.grades:
+            expected = f"should be the grades of the first round, {rounds[0].policy.grades}"
+            raise InputError(f"rounds[{number}].policy.grades", one.policy.grades, expected)
     return area
 
 
-def _sent_symbols(rounds: Sequence[Round]) -> tuple[FloatArray, FloatArray | None, IntArray]:
-    """Return P(s|l), P(s|NULL) and the count of every symbol that was sent, for all rounds side by side.
+def _sent_symbols(rounds: Sequence[Round]) -> tuple[FloatArray, IntArray]:
+    """Return P(s|i) and the count of every symbol that was sent, for all rounds side by side.
 
     Symbols that were not sent carry no information. Rounds are sorted, so that their order has no influence, not even
     on which reports are held out.
     """
-    tables, nulls, counts = [], [], []
+    tables, counts = [], []
     for one in sorted(rounds, key=lambda one: (one.policy.hash, one.counts.tolist())):
         sent = np.flatnonzero(one.counts)
         tables.append(one.policy.table()[:, sent])
         counts.append(one.counts[sent])
-        if one.policy.null_weights is not None:
-            nulls.append(one.policy.null_table()[sent])
-    return np.hstack(tables), np.concatenate(nulls) if nulls else None, np.concatenate(counts)
+    return np.hstack(tables), np.concatenate(counts)
 
 
-def _smoothed_table(kernel: FloatArray | None, table: FloatArray, null: FloatArray | None) -> FloatArray:
-    """Compute M = Kᵀ P, and below it the row of NULL, which is not smoothed."""
-    mixed = table if kernel is None else kernel.T @ table
-    return mixed if null is None else np.vstack([mixed, null])
+def _smoothed_table(kernel: FloatArray | None, table: FloatArray) -> FloatArray:
+    """Compute M = Kᵀ P, grade by grade; the row of NULL, if there is one, is the last and is not smoothed."""
+    if kernel is None:
+        return table
+    n = len(kernel)
+    inside = len(table) - len(table) % n
+    by_grade = [kernel.T @ table[start : start + n] for start in range(0, inside, n)]
+    return np.vstack([*by_grade, table[inside:]]) if len(by_grade) > 1 or inside < len(table) else by_grade[0]
 
 
 def _choose(
     area: Area,
     table: FloatArray,
-    null: FloatArray | None,
     counts: IntArray,
     q: FloatArray,
     bandwidths_km: Sequence[float],
@@ -166,7 +176,7 @@ def _choose(
     @cache
     def likelihood(width_km: float, strength: float) -> FloatArray:
         """Return the log probability of each symbol, predicted for each fold from the reports outside of it."""
-        mixed = _smoothed_table(_kernel(area, width_km), table, null)
+        mixed = _smoothed_table(_kernel(area, width_km), table)
         shares = _expectation_maximisation(mixed, counts - held, q, strength, CHOICE_STEPS)
         # A symbol seen only in the held-out part may have the probability 0: the worst score, but not NaN.
         return np.asarray(np.log(np.maximum(shares @ mixed, np.finfo(float).tiny)))

@@ -11,27 +11,28 @@ from numpy.typing import ArrayLike
 
 from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
-from crowdveil.policy.checks import check_null_share, check_prior
+from crowdveil.policy.checks import check_prior
 from crowdveil.prior.rounds import Round
 
 
 def round_update(prior: ArrayLike | None, reports: Round) -> FloatArray:
     """Compute the mean of all reporters' posteriors; return the prior itself if nobody has reported."""
-    return _mean_posterior(check_prior(prior, len(reports.policy)), reports.policy.table(), reports)
+    return _mean_posterior(check_prior(prior, len(reports.policy)), reports)
 
 
 def round_update_with_null(prior: ArrayLike | None, null_share: float, reports: Round) -> tuple[FloatArray, float]:
-    """Do the same with NULL as one more input: from the inputs ((1-ν) π, ν) to a new π and a new ν."""
-    pi = check_prior(prior, len(reports.policy))
-    inputs = np.append((1 - check_null_share(null_share)) * pi, null_share)
-    found = _mean_posterior(inputs, np.vstack([reports.policy.table(), reports.policy.null_table()]), reports)
+    """Do the same with all inputs of a protected policy: from the inputs ((1-ν) π, ν) to a new π and a new ν."""
+    policy = reports.policy
+    pi = check_prior(prior, len(policy), policy.grades)
+    found = _mean_posterior(policy.input_prior(prior, null_share), reports)
     placed = float(found[:-1].sum())
-    return (found[:-1] / placed if placed > 0 else pi), float(found[-1])
+    return (found[:-1].reshape(pi.shape) / placed if placed > 0 else pi), float(found[-1])
 
 
-def _mean_posterior(inputs: FloatArray, table: FloatArray, reports: Round) -> FloatArray:
+def _mean_posterior(inputs: FloatArray, reports: Round) -> FloatArray:
     if not reports.reports:
         return inputs
+    table = reports.policy.table()
     chance = inputs @ table
     sent = reports.counts > 0
     if (chance[sent] == 0).any():

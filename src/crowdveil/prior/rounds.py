@@ -32,7 +32,7 @@ class Round:
         whole = isinstance(self.nulls, int | np.integer) and not isinstance(self.nulls, bool)
         if not whole or self.nulls < 0:
             raise InputError("nulls", self.nulls, "should be a whole number, not negative")
-        if self.nulls and self.policy.null_weights is not None:
+        if self.nulls and self.policy.null_epsilon is not None:
             raise InputError("nulls", self.nulls, "should be 0: under this policy NULL is never sent in the clear")
         object.__setattr__(self, "counts", frozen(counts.astype(np.int64)))
 

@@ -1,4 +1,4 @@
-"""Choose the one place that a device reports, or NULL.
+"""Choose the one place that a device reports, with its grade, or NULL.
 
 A user's *frequent places* are the cells with a probability above δ: F_u = { l : p_u(l) > δ }. A user without a frequent
 place reports `NULL`. Otherwise a rule chooses one of them:
@@ -11,6 +11,11 @@ Privacy does not depend on the rule: Definition 1 bounds what a report tells abo
 chose it. What the rule changes is the prior of *reported* places. Neither rule protects whether there was a
 place to report; a policy with a row for `NULL` does.
 
+**Grades.** In the protected form everyone who was seen in the area reports a place, with a grade: who has a frequent
+place is a regular visitor of the place that the rule chooses (grade 0); anyone else is an occasional visitor (grade 1)
+of their most probable place, of equally probable ones the first cell, under either rule: nobody would be selected for a
+visit to a target that hardly ever happens. Only who was never seen in the area is outside.
+
 A device draws from the operating system's generator; simulations pass in a seeded one. `choose_places` makes exactly
 one draw for each user with a frequent place, under either rule, so that the same seed gives both rules the same choices
 except where a target decides.
@@ -20,7 +25,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +35,16 @@ from crowdveil.errors import InputError
 from crowdveil.profile.counts import MAX_KEY
 from crowdveil.profile.profile import Profile, check_delta
 from crowdveil.vocabulary import NULL, Rule
+
+REGULAR, OCCASIONAL = 0, 1
+"""The grades of a place."""
+
+
+class Place(NamedTuple):
+    """What a device reports from: a cell with a grade, or `NULL`, whose grade means nothing and is 0."""
+
+    cell: int
+    grade: int = REGULAR
 
 
 def choose_places(
@@ -51,11 +66,32 @@ def choose_places(
     chosen[reporters] = profile.cell[rows[first + generator.integers(0, number)]]
     if rule == "target-aware":
         wanted = as_cells("targets", np.ravel(np.asarray(targets)), profile.cells)
-        hits = rows[np.isin(profile.cell[rows], wanted)]
-        best_first = hits[np.lexsort((profile.cell[hits], -profile.probability[hits], profile.user[hits]))]
-        users, best = np.unique(profile.user[best_first], return_index=True)
-        chosen[users] = profile.cell[best_first[best]]
+        likeliest = _likeliest(profile, rows[np.isin(profile.cell[rows], wanted)])
+        chosen = np.where(likeliest == NULL, chosen, likeliest)
     return chosen
+
+
+def choose_graded_places(
+    profile: Profile,
+    delta: float,
+    rule: Rule,
+    generator: np.random.Generator,
+    targets: ArrayLike | None = None,
+) -> tuple[IntArray, IntArray]:
+    """Choose a cell, or `NULL`, and a grade for each user, for simulations of the protected form."""
+    chosen = choose_places(profile, delta, rule, generator, targets)
+    likeliest = _likeliest(profile, np.flatnonzero(profile.probability > 0))
+    occasional = (chosen == NULL) & (likeliest != NULL)
+    return np.where(occasional, likeliest, chosen), np.where(occasional, OCCASIONAL, REGULAR)
+
+
+def _likeliest(profile: Profile, rows: IntArray) -> IntArray:
+    """Return each user's most probable cell among some rows, of equally probable ones the first, or `NULL`."""
+    best_first = rows[np.lexsort((profile.cell[rows], -profile.probability[rows], profile.user[rows]))]
+    users, best = np.unique(profile.user[best_first], return_index=True)
+    cells = np.full(profile.users, NULL, dtype=np.int64)
+    cells[users] = profile.cell[best_first[best]]
+    return cells
 
 
 def choose_place(
@@ -88,6 +124,21 @@ def choose_place(
         if hits:
             return max(hits, key=lambda cell: (profile[cell], -cell))
     return frequent[number]
+
+
+def choose_graded_place(
+    profile: Mapping[int, float],
+    delta: float,
+    rule: Rule,
+    targets: ArrayLike | None = None,
+    random_below: Callable[[int], int] = secrets.randbelow,
+) -> Place:
+    """Choose the cell that one device reports, or `NULL`, and its grade, from its own profile (cell → probability)."""
+    regular = choose_place(profile, delta, rule, targets, random_below)
+    seen = [cell for cell, probability in profile.items() if probability > 0]
+    if regular != NULL or not seen:
+        return Place(regular, REGULAR)
+    return Place(max(seen, key=lambda cell: (profile[cell], -cell)), OCCASIONAL)
 
 
 def _check_rule(rule: str, targets: ArrayLike | None) -> None:

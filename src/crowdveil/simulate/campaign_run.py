@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdveil.arrays import IntArray, as_array
+from crowdveil.arrays import IntArray, as_array, as_cells
 from crowdveil.campaign import Plan, State, select
 from crowdveil.campaign.selection import Reports, Selection
 from crowdveil.dataframes import Backend, make_frame
@@ -66,12 +66,16 @@ class CampaignResult:
         )
 
 
-def run_campaign(plan: Plan, places: ArrayLike, *, seed: int | None = None) -> CampaignResult:
+def run_campaign(
+    plan: Plan, places: ArrayLike, *, grades: ArrayLike | None = None, seed: int | None = None
+) -> CampaignResult:
     """Run a whole private campaign: every round's policy, certificate, draws and estimate, then the selection.
 
     Args:
         plan: What the organiser fixes: area, targets, ε, how many users and how many are wanted, rounds.
-        places: The cell that each user reports from, or NULL (-1), such as `choose_places` gives; `plan.users` of them.
+        places: The cell that each user reports from, or NULL (-1); `plan.users` of them. For a plan with grades, the
+            default, `choose_graded_places` gives both places and grades; in the clear form `choose_places`.
+        grades: Whether each user is a regular visitor of the place (0) or an occasional one (1); default: all regular.
         seed: Decides the order in which users come, and every draw (default: fresh randomness from the system).
 
     The same, round by round, as an organiser and its users do it:
@@ -95,9 +99,12 @@ def run_campaign(plan: Plan, places: ArrayLike, *, seed: int | None = None) -> C
     (15, True)
     """
     cells = _check_places(places, plan)
+    their_grades = None if grades is None else as_cells("grades", grades, plan.grades)
+    if their_grades is not None and their_grades.shape != cells.shape:
+        raise InputError("grades", their_grades.shape, f"should have one entry for each of {plan.users:,} users")
     generator = np.random.default_rng(seed)
     order = generator.permutation(plan.users)
-    state, reports, _ = run_rounds(plan, order, cells, generator)
+    state, reports, _ = run_rounds(plan, order, cells, generator, grades=their_grades)
     return CampaignResult(state, reports, select(state, reports), cells)
 
 

@@ -24,6 +24,8 @@ from crowdveil.vocabulary import (
     DEFAULT_CONFIDENCE,
     DEFAULT_DELTA,
     DEFAULT_EPSILON_PER_KM,
+    DEFAULT_GRADE_EPSILON,
+    DEFAULT_NULL_EPSILON,
     DEFAULT_ROUNDS,
     DEFAULT_SHARE_WANTED,
     Period,
@@ -55,6 +57,8 @@ def compare(
     share: float = DEFAULT_SHARE_WANTED,
     rounds: int = DEFAULT_ROUNDS,
     confidence: float = DEFAULT_CONFIDENCE,
+    null_epsilon: float | None = DEFAULT_NULL_EPSILON,
+    grade_epsilon: float | None = DEFAULT_GRADE_EPSILON,
     seeds: int = DEFAULT_SEEDS,
     methods: Sequence[Method] = METHODS,
     name: str = "visits",
@@ -85,6 +89,9 @@ def compare(
         share: How many people are wanted, as a share of those who report.
         rounds: Rounds of a campaign.
         confidence: Of Algorithm 2: the chance that as many people as wanted can be selected.
+        null_epsilon: ε₀ of our methods: how much a report may tell about being outside the area; None, together with
+            grade_epsilon, for the paper's clear form.
+        grade_epsilon: ε₁ of our methods: how much a report may tell about being a regular visitor.
         seeds: How often everything is simulated; intervals are over seeds.
         methods: Which methods to compare (default: all of `METHODS`).
         name: What records call the data set.
@@ -113,7 +120,18 @@ def compare(
     if area is not None and cell_km is not None:
         raise InputError("cell_km", cell_km, "can't be combined with an area, which has its own cells")
     settings = ComparisonSettings(
-        (), epsilon_per_km, delta, profile, rule, share, rounds, confidence, seeds, tuple(methods)
+        (),
+        epsilon_per_km,
+        delta,
+        profile,
+        rule,
+        share,
+        rounds,
+        confidence,
+        seeds,
+        tuple(methods),
+        null_epsilon,
+        grade_epsilon,
     )
     periods, split = split_periods(
         visits, period=period, weekdays_only=weekdays_only, start=_day(start), train=train, test=test

@@ -18,7 +18,7 @@ from crowdveil.dataframes import Backend, make_frame
 from crowdveil.errors import InputError
 from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.baselines.tables import MAX_TABLE_CELLS
-from crowdveil.policy.checks import check_targets
+from crowdveil.policy.checks import check_grade_epsilon, check_null_epsilon, check_targets
 from crowdveil.profile import PROFILE_METHODS
 from crowdveil.profile.profile import check_delta
 from crowdveil.simulate.dataset import Dataset
@@ -33,10 +33,20 @@ from crowdveil.simulate.simulation import (
     coverage_of,
     simulate,
 )
-from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_DELTA, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, Progress, Rule
+from crowdveil.vocabulary import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_DELTA,
+    DEFAULT_GRADE_EPSILON,
+    DEFAULT_NULL_EPSILON,
+    DEFAULT_ROUNDS,
+    DEFAULT_SHARE_WANTED,
+    NULL,
+    Progress,
+    Rule,
+)
 
 FIGURE = "comparison"
-CAMPAIGNS: tuple[Method, ...] = ("crowdveil", "crowdveil-known", "algorithm-2", "algorithm-1")
+CAMPAIGNS: tuple[Method, ...] = ("crowdveil", "crowdveil-known", "crowdveil-clear", "algorithm-2", "algorithm-1")
 """Methods with rounds and policies of their own; the first of them that is compared is shown on maps."""
 DEFAULT_SEEDS = 20
 MAX_SEEDS = 10_000
@@ -57,11 +67,21 @@ class ComparisonSettings:
     confidence: float = DEFAULT_CONFIDENCE
     seeds: int = DEFAULT_SEEDS
     methods: tuple[Method, ...] = METHODS
+    null_epsilon: float | None = DEFAULT_NULL_EPSILON
+    """ε₀ of our methods; None, together with ε₁, for the clear form."""
+    grade_epsilon: float | None = DEFAULT_GRADE_EPSILON
+    """ε₁ of our methods."""
 
     def __post_init__(self) -> None:
         check_terms(self.epsilon_per_km, self.share, self.rounds, self.confidence)
         check_methods(self.methods, METHODS)
         check_delta(self.delta)
+        if self.null_epsilon is not None:
+            check_null_epsilon(self.null_epsilon)
+        if self.grade_epsilon is not None:
+            check_grade_epsilon(self.grade_epsilon)
+            if self.null_epsilon is None:
+                raise InputError("grade_epsilon", self.grade_epsilon, "should be none where null_epsilon is none")
         if self.profile not in PROFILE_METHODS:
             raise InputError("profile", self.profile, f"should be one of {', '.join(PROFILE_METHODS)}")
         if self.rule not in get_args(Rule):
@@ -96,8 +116,19 @@ class ComparisonSettings:
     def crowd(self, dataset: Dataset, seed: int) -> Crowd:
         """The users, each with the place that they would report under a seed."""
         generator = np.random.default_rng([seed, PLACES_STREAM])
-        places = dataset.places(self.profile, self.rule, self.delta, self.targets, generator)
-        return Crowd(dataset.area, self.targets, places, self.epsilon_per_km, self.share, self.rounds, self.confidence)
+        cells, grades = dataset.graded_places(self.profile, self.rule, self.delta, self.targets, generator)
+        return Crowd(
+            area=dataset.area,
+            targets=self.targets,
+            places=np.where(grades == 0, cells, NULL),
+            epsilon_per_km=self.epsilon_per_km,
+            share_wanted=self.share,
+            rounds=self.rounds,
+            confidence=self.confidence,
+            null_epsilon=self.null_epsilon,
+            grade_epsilon=self.grade_epsilon,
+            likeliest=cells,
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

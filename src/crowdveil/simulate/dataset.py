@@ -15,7 +15,7 @@ from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
 from crowdveil.profile import Counts, HalfLifeChoice, Periods, Profile, Split, count_visits, frequency, poisson, recency
 from crowdveil.profile.from_visits import full_periods, suggest_half_life
-from crowdveil.profile.place import choose_places
+from crowdveil.profile.place import choose_graded_places, choose_places
 from crowdveil.profile.profile import check_delta
 from crowdveil.traces.summary import describe_visits
 from crowdveil.traces.visits import Visits
@@ -87,6 +87,12 @@ class Dataset:
     ) -> IntArray:
         """Choose the one place that each user reports, or NULL."""
         return choose_places(self.profiles[profile], delta, rule, generator, targets)
+
+    def graded_places(
+        self, profile: str, rule: Rule, delta: float, targets: tuple[int, ...], generator: np.random.Generator
+    ) -> tuple[IntArray, IntArray]:
+        """Choose the place, or NULL, and the grade that each user reports in the protected form."""
+        return choose_graded_places(self.profiles[profile], delta, rule, generator, targets)
 
     def coverage(self, targets: tuple[int, ...]) -> FloatArray:
         """For each user, the share of test periods with a visit to any target."""

@@ -46,6 +46,7 @@ def describe_comparison(result: Comparison) -> dict[str, str]:
         "wanted (α)": f"{result.wanted:,}: {settings.share:.4g} of those who have one",
         "targets": name_targets(settings.targets),
         "privacy": f"ε = {exact(settings.epsilon_per_km)} per km: {in_plain_words(settings.epsilon_per_km)}",
+        "protected": _protected(settings),
         "certified": _certified(result),
         "seeds": f"{settings.seeds:,}, {settings.rounds} rounds each",
     }
@@ -67,6 +68,15 @@ def _half_life(dataset: Dataset) -> str:
     if not dataset.half_life.scores:
         return ", half-life infinite: the training periods cannot choose one"
     return f", half-life {dataset.half_life.half_life_periods:g} periods, chosen on the training periods"
+
+
+def _protected(settings: ComparisonSettings) -> str:
+    if settings.null_epsilon is None:
+        return "the place only; our methods too are told in the clear who has no frequent place"
+    told = f"by our methods also being outside (ε₀ = {exact(settings.null_epsilon)})"
+    if settings.grade_epsilon is None:
+        return told
+    return f"{told} and how regular a visitor is (ε₁ = {exact(settings.grade_epsilon)})"
 
 
 def _certified(result: Comparison) -> str:

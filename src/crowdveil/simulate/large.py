@@ -11,7 +11,8 @@ The user reports in round ⌊t / 2^31⌋ mod k; the words that draw the symbol a
 g its odd constant); where a group has to share its last places, the lowest hashes win. A round is one pass over its
 users, in which the engine draws and counts symbols. That is all a campaign needs to go on, and which groups are
 selected whole follows from the counts; only the group at the border is read once more. Two things differ from
-`simulation`: rounds have about N/k users, not exactly, and the lottery goes by hash instead of by number.
+`simulation`: rounds have about N/k users, not exactly, and the lottery goes by hash instead of by number. The table has
+frequent places only, so that campaigns are run in the clear form.
 """
 
 from __future__ import annotations
@@ -158,7 +159,9 @@ def _campaign(
         rounds=crowd.rounds,
         confidence=crowd.confidence,
         algorithm=algorithm,
-        seed=crowd.seed,
+        seed=str(crowd.seed),
+        null_epsilon=None,
+        grade_epsilon=None,
     )
     state = begin(plan)
     played: list[_LargeRun] = []

@@ -8,9 +8,11 @@
     algorithm-2         the paper's policy with π unknown, learnt in k rounds (its printed pseudo-code)
     crowdveil           ours, π unknown, k rounds
     crowdveil-known     ours with π known, in one round
+    crowdveil-clear     ours, π unknown, k rounds, in the clear form whatever the settings say
 
-α is a share of the users who report, and only they take part, with one exception that counts against us: `crowdveil`
-is not told who has a place to report. It invites everyone, and learns the share of NULL as it goes.
+α is a share of the users with a frequent place. The others take part in no method but ours, which is not told who has a
+place to report: it invites everyone. In the clear form it learns the share of NULL as it goes; in the protected form
+(`null_epsilon`, `grade_epsilon`) everyone reports a place with a grade, and who was never seen in the area is outside.
 
 What a seed decides: which frequent place each user reports, in which order users come (hence their round), and every
 draw. Every symbol is drawn by `draw.draw_many`, which draws from certified policies only.
@@ -19,7 +21,7 @@ draw. Every symbol is drawn by `draw.draw_many`, which draws from certified poli
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -36,7 +38,7 @@ from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.checks import check_epsilon
 from crowdveil.policy.policy import Policy
 from crowdveil.prior import count_symbols, divergence, target_chances
-from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, NULL, Algorithm
+from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, GRADES, NULL, Algorithm
 
 Method = Literal[
     "none",
@@ -47,6 +49,7 @@ Method = Literal[
     "algorithm-2",
     "crowdveil",
     "crowdveil-known",
+    "crowdveil-clear",
 ]
 METHODS: tuple[Method, ...] = get_args(Method)
 
@@ -58,12 +61,26 @@ class Crowd:
     area: Area
     targets: tuple[int, ...]
     places: IntArray
-    """The one cell each user reports, or NULL."""
+    """The frequent place that each user would report, or NULL."""
     epsilon_per_km: float
     share_wanted: float = DEFAULT_SHARE_WANTED
-    """α as a share of those who report."""
+    """α as a share of those who have a frequent place."""
     rounds: int = DEFAULT_ROUNDS
     confidence: float = DEFAULT_CONFIDENCE
+    null_epsilon: float | None = None
+    grade_epsilon: float | None = None
+    """ε₀ and ε₁ of our methods; None for the clear form."""
+    likeliest: IntArray | None = None
+    """What a user without a frequent place reports as an occasional visitor, or NULL; needed for grades."""
+
+    @property
+    def graded(self) -> tuple[IntArray, IntArray]:
+        """What users report in the protected form: a cell or NULL, and a grade."""
+        if self.grade_epsilon is None or self.likeliest is None:
+            return self.places, np.zeros(len(self.places), dtype=np.int64)
+        regular = self.places != NULL
+        cells = np.where(regular, self.places, self.likeliest)
+        return cells, np.where(regular | (cells == NULL), 0, 1)
 
     @property
     def reporters(self) -> IntArray:
@@ -79,6 +96,14 @@ class Crowd:
         """The true π of reported places."""
         cells = self.places[self.reporters]
         return np.bincount(cells, minlength=len(self.area)) / len(cells)
+
+    def graded_prior(self) -> tuple[FloatArray, float]:
+        """The true π of what is reported in the protected form, joint if there are grades, and the share outside."""
+        cells, grades = self.graded
+        there = cells != NULL
+        n, count = len(self.area), 1 if self.grade_epsilon is None else GRADES
+        joint = np.bincount(grades[there] * n + cells[there], minlength=count * n) / there.sum()
+        return (joint.reshape(count, n) if count > 1 else joint), 1 - float(there.mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,10 +216,14 @@ def _ranked_laplace(turn: _Turn, worth: FloatArray) -> SimulatedCampaign:
     return turn.take(turn.reporters[np.argsort(-worth[symbols], kind="stable")], policies=1)
 
 
-def _campaign(algorithm: Algorithm, *, known: bool, everyone: bool) -> Callable[[_Turn], SimulatedCampaign]:
+def _campaign(
+    algorithm: Algorithm, *, known: bool, everyone: bool, clear: bool = True
+) -> Callable[[_Turn], SimulatedCampaign]:
     def run(turn: _Turn) -> SimulatedCampaign:
-        crowd = turn.crowd
-        users = turn.order if everyone else turn.reporters
+        crowd = turn.crowd if not clear else replace(turn.crowd, null_epsilon=None, grade_epsilon=None)
+        protected = crowd.null_epsilon is not None
+        users = turn.order if everyone or protected else turn.reporters
+        prior, outside = crowd.graded_prior() if protected else (crowd.prior(), None)
         plan = Plan(
             area=crowd.area,
             targets=crowd.targets,
@@ -204,10 +233,14 @@ def _campaign(algorithm: Algorithm, *, known: bool, everyone: bool) -> Callable[
             rounds=1 if known else min(crowd.rounds, len(users)),
             confidence=crowd.confidence,
             algorithm=algorithm,
-            start=crowd.prior() if known else None,
-            seed=turn.seed,
+            start=prior if known else None,
+            start_null_share=outside if known else None,
+            seed=str(turn.seed),
+            null_epsilon=crowd.null_epsilon,
+            grade_epsilon=crowd.grade_epsilon,
         )
-        state, reports, learnt = run_rounds(plan, users, crowd.places, turn.draws, crowd.prior())
+        cells, grades = crowd.graded if protected else (crowd.places, None)
+        state, reports, learnt = run_rounds(plan, users, cells, turn.draws, prior, grades)
         chosen = select(state, reports)
         played = (state, reports)
         return SimulatedCampaign(chosen.participants, crowd.wanted, learnt, len(reports), len(state.closed), played)
@@ -216,9 +249,14 @@ def _campaign(algorithm: Algorithm, *, known: bool, everyone: bool) -> Callable[
 
 
 def run_rounds(
-    plan: Plan, users: IntArray, places: IntArray, draws: np.random.Generator, true: FloatArray | None = None
+    plan: Plan,
+    users: IntArray,
+    places: IntArray,
+    draws: np.random.Generator,
+    true: FloatArray | None = None,
+    grades: IntArray | None = None,
 ) -> tuple[State, Reports, tuple[float, ...]]:
-    """Run all rounds with users in the order given.
+    """Run all rounds with users in the order given; `grades` has one for each place (default: all regular).
 
     Returns the finished state, what was sent, and, if the true π is given, the KL divergence after each round.
     """
@@ -229,13 +267,13 @@ def run_rounds(
     for group in np.split(users, borders):
         policy, certificate = _next(state)
         state = advance(state, RoundOpened(policy))
-        # Where NULL is protected, who has no place sends a symbol like anyone.
+        # Where NULL is protected, who is outside sends a symbol like anyone.
         there = group[places[group] != NULL] if plan.null_epsilon is None else group
-        symbols = draw_many(policy, places[there], certificate, draws)
+        symbols = draw_many(policy, places[there], certificate, draws, None if grades is None else grades[there])
         rows.append((there, symbols))
         state = advance(state, RoundClosed(count_symbols(policy, symbols, len(group) - len(there))))
         if true is not None:
-            learnt.append(divergence(true, state.prior))
+            learnt.append(divergence(true.ravel(), state.prior.ravel()))
     rounds = np.repeat(np.arange(len(rows)), [len(who) for who, _ in rows])
     reports = Reports(np.concatenate([who for who, _ in rows]), rounds, np.concatenate([what for _, what in rows]))
     return state, reports, tuple(learnt)
@@ -248,14 +286,15 @@ _RUN: dict[Method, Callable[[_Turn], SimulatedCampaign]] = {
     "laplace-posterior": _laplace_posterior,
     "algorithm-1": _campaign("algorithm-2", known=True, everyone=False),
     "algorithm-2": _campaign("algorithm-2", known=False, everyone=False),
-    "crowdveil": _campaign("crowdveil", known=False, everyone=True),
-    "crowdveil-known": _campaign("crowdveil", known=True, everyone=False),
+    "crowdveil": _campaign("crowdveil", known=False, everyone=True, clear=False),
+    "crowdveil-known": _campaign("crowdveil", known=True, everyone=False, clear=False),
+    "crowdveil-clear": _campaign("crowdveil", known=False, everyone=True),
 }
 
 
 def _next(state: State) -> tuple[Policy, Certificate]:
     """Make and certify the next policy; the first round's is the same for every seed, so it is cached."""
-    if state.closed or state.plan.start is not None or state.plan.null_epsilon is not None:
+    if state.closed or state.plan.start is not None:
         policy = next_policy(state)
         return policy, certify(policy)
     plan = state.plan
@@ -268,12 +307,17 @@ def _next(state: State) -> tuple[Policy, Certificate]:
         plan.rounds,
         plan.confidence,
         plan.algorithm,
+        plan.null_epsilon,
+        plan.grade_epsilon,
     )
 
 
 @lru_cache(maxsize=64)
 def _first_policy(*settings: Any) -> tuple[Policy, Certificate]:
-    policy = next_policy(begin(Plan(*settings)))
+    area, targets, epsilon_per_km, users, wanted, rounds, confidence, algorithm, null_epsilon, grade_epsilon = settings
+    protection = {"null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon}
+    plan = Plan(area, targets, epsilon_per_km, users, wanted, rounds, confidence, algorithm, **protection)
+    policy = next_policy(begin(plan))
     return policy, certify(policy)
 
 

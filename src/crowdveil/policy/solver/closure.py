@@ -9,15 +9,16 @@ from a target gives to that cell.
 
 **Two hops suffice.**   p_l = max over targets t and cells k of  (1 - (1 - x_t) e^{D_tk}) · e^{-D_kl}
 
-i.e. one steep hop from t to k, then one flat hop from k to l (either may stay where it is). Proof: 1. From a
-probability p, with u = e^D, flat minus steep is p/u - 1 + (1-p)u = ((1-p)u - p)(u - 1)/u. So flat is the better
-   hop exactly when u ≥ p/(1-p), and then it lands at p/u ≤ 1-p ≤ 1/2 or, for p ≤ 1/2, anywhere: *a hop that lands above
-   1/2 is best steep; a hop from at or below 1/2 is best flat.*
+i.e. one steep hop from t to k, then one flat hop from k to l (either may stay where it is). Proof:
+
+1. From a probability p, with u = e^D, flat minus steep is p/u - 1 + (1-p)u = ((1-p)u - p)(u - 1)/u. So flat is the
+   better hop exactly when u ≥ p/(1-p), and then it lands at p/u ≤ 1-p ≤ 1/2 or, for p ≤ 1/2, anywhere: *a hop that
+   lands above 1/2 is best steep; a hop from at or below 1/2 is best flat.*
 2. Two flat hops in a row are no better than the direct flat hop, two steep ones no better than the direct steep hop,
    both by the triangle inequality.
-3. A flat hop (landing at q = p e^{-a}) followed by a steep one of b: if q ≤ 1/2, the second is no better than flat, and
-2
-   applies; if q > 1/2, the first is no better than steep, and 2 applies. So flat followed by steep never helps.
+3. A flat hop (landing at q = p e^{-a}) followed by a steep one of b: if q ≤ 1/2, the second is no better than flat,
+   and 2 applies; if q > 1/2, the first is no better than steep, and 2 applies. So flat followed by steep never helps.
+
 Hence every chain is dominated by one steep hop followed by one flat hop. The reverse is clear: each is a real chain.
 
 The steep hop to k is better than the flat one only where D_tk < logit(x_t): these cells and the targets are the *core*,
@@ -75,6 +76,8 @@ class ClosureMap:
         self.area = area
         self.epsilon_per_km = epsilon_per_km
         self.targets = as_cells("targets", targets, len(area))
+        self.seeds = self.targets
+        """The inputs whose probabilities are given, in the order of the scores: here the cells of the targets."""
         self.from_targets = epsilon_per_km * area.distances_km(self.targets)
         self._cells = np.arange(len(area))
 

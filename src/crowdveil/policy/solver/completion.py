@@ -20,9 +20,16 @@ some η matter as valleys: the core K. Paths between core cells pass over one hi
 the algorithm of Floyd and Warshall on the core alone (|K|³); every other cell enters the core directly (|K|n²). What
 valleys outside K could still save is below (η/D_min)·(length of path); η is set so that this stays below κ D_min / 2.
 
-**With a protected NULL** all of this holds for n + 1 inputs and the metric in which NULL is ε₀ away from every cell and
-no two cells are farther apart than 2ε₀: nothing above uses more of D than the triangle inequality. NULL gets a row, but
-no symbol of its own.
+**In the protected form** the last symbols, one for each grade h, are refined by the same Q, whose row depends on the
+cell alone (grades share it) or on being outside. With W(i, h) the weights of these symbols (grade_symbols.py), the
+privacy that they have left is, for cells l and k and for NULL,
+
+    (1-κ) D_lk - max_g,h |ln W((l,g),h) - ln W((k,g),h)|    and    (1-κ) ε₀ - max_g,h |ln W((l,g),h) - ln W(NULL,h)|.
+
+From one grade to another W alone keeps to its share of ε₁, and what is left between cells at different grades is no
+less than at the same grade, by the triangle inequality. Where the first grade decides, and W falls as 1-p does, its
+core suffices; elsewhere, the metric closure is computed by Floyd and Warshall's algorithm over all cells. A path that
+passes NULL does so once: R_ij = min( R_ij, r_i + r_j ) with r_i = min_k R_ik + (what is left between k and NULL).
 """
 
 from __future__ import annotations
@@ -56,40 +63,69 @@ def equal_columns(policy: Policy) -> FloatArray:
 
 
 def informative_completion(
-    area: Area, hit_weights: IntArray, epsilon_per_km: float, bits: int, null_epsilon: float | None = None
+    area: Area, weights: IntArray, epsilon_per_km: float, bits: int, grades: int = 1, null_epsilon: float | None = None
 ) -> Completion | None:
-    """Refine `other` for given weights of `hit`; the module's docstring has the construction and its proof.
+    """Refine the last symbols, as many as there are grades; the module's docstring has the construction and its proof.
 
-    With `null_epsilon` the last weight is that of NULL. The result is None where p leaves no privacy to distinguish any
-    cells.
+    `weights` are those of all inputs; with `null_epsilon` the last row is that of NULL. The result is None where p
+    leaves no privacy to distinguish any cells.
     """
     least_apart = check_informative(area, epsilon_per_km, bits, null_epsilon)
     n = len(area)
-    log_rest = np.log(((1 << bits) - hit_weights).astype(np.float64)) - bits * np.log(2.0)
+    log_rest = np.log(weights[:, -grades:].astype(np.float64)) - bits * np.log(2.0)
+    cells_rest = log_rest[: n * grades].reshape(grades, n, grades)
     direct = epsilon_per_km * (1 - ROUNDING_RESERVE) * area.distances_km(np.arange(n))
+    left = direct - np.abs(np.subtract.outer(cells_rest[0, :, 0], cells_rest[0, :, 0]))
+    first_decides = True
+    for grade in range(grades):
+        for column in cells_rest[grade].T if grade else cells_rest[0].T[1:]:
+            also = direct - np.abs(np.subtract.outer(column, column))
+            # Far below the room that κ leaves, differences are those of rounding.
+            first_decides &= bool((also >= left - ROUNDING_RESERVE * least_apart / 8).all())
+            np.minimum(left, also, out=left)
+    np.maximum(left, 0.0, out=left)
+    to_null = np.zeros((0, n))
     if null_epsilon is not None:
-        direct = _with_null(direct, null_epsilon * (1 - ROUNDING_RESERVE))
-    direct -= np.abs(log_rest[:, None] - log_rest[None, :])
-    np.maximum(direct, 0.0, out=direct)
-    row = _indistinguishable_groups(direct)
+        used = np.abs(cells_rest - log_rest[-1]).max(axis=(0, 2))
+        to_null = np.maximum((1 - ROUNDING_RESERVE) * null_epsilon - used, 0.0)[None, :]
+    row = _indistinguishable_groups(_joined(left, to_null))
     first = np.unique(row, return_index=True)[1]
     cells = first[first < n]
     if len(cells) == 1:
         return None
-    away = _shortest_paths(direct, log_rest, least_apart)[np.ix_(first, cells)]
+    if first_decides:
+        not_hit = np.log(((1 << bits) - weights[:n, 0]).astype(np.float64)) - bits * np.log(2.0)
+        paths = _shortest_paths(left, not_hit, least_apart)
+    else:
+        paths = _all_shortest_paths(left)
+    away = _through_null(paths, to_null)[np.ix_(first, cells)]
     chances = np.exp(-away / 2)
     chances /= chances.sum(axis=1, keepdims=True)
-    null_row = None if null_epsilon is None else int(row[-1])
-    return Completion(tuple(cells.tolist()), row[:n], round_private(chances, UNIFORM_SHARE, bits), null_row)
+    rows = np.concatenate([np.tile(row[:n], grades), row[n:]])
+    return Completion(tuple(cells.tolist()), rows, round_private(chances, UNIFORM_SHARE, bits))
 
 
-def _with_null(apart: FloatArray, null_apart: float) -> FloatArray:
-    """Add NULL as the last input; it shortens the distance between any two cells to at most 2 ε₀."""
-    n = len(apart)
-    joined = np.full((n + 1, n + 1), null_apart)
-    joined[:n, :n] = np.minimum(apart, 2 * null_apart)
-    joined[n, n] = 0.0
-    return joined
+def _joined(between: FloatArray, to_null: FloatArray) -> FloatArray:
+    """Add NULL, if there is one, as the last row and column."""
+    if not len(to_null):
+        return between
+    return np.block([[between, to_null.T], [to_null, np.zeros((1, 1))]])
+
+
+def _through_null(between: FloatArray, to_null: FloatArray) -> FloatArray:
+    """Add NULL to the shortest paths between cells, which may pass it."""
+    if not len(to_null):
+        return between
+    nearest = (between + to_null).min(axis=1)[None, :]
+    return _joined(np.minimum(between, nearest.T + nearest), nearest)
+
+
+def _all_shortest_paths(direct: FloatArray) -> FloatArray:
+    """Compute the lengths of shortest paths by the algorithm of Floyd and Warshall."""
+    between = direct.copy()
+    for k in range(len(between)):
+        np.minimum(between, between[:, k, None] + between[None, k], out=between)
+    return between
 
 
 def check_informative(area: Area, epsilon_per_km: float, bits: int, null_epsilon: float | None = None) -> float:
@@ -120,21 +156,26 @@ def _indistinguishable_groups(direct: FloatArray) -> IntArray:
 
 def _shortest_paths(direct: FloatArray, log_rest: FloatArray, least_apart: float) -> FloatArray:
     """Compute the lengths of shortest paths; the module's docstring proves that core and hills suffice."""
-    depth = float(-log_rest[np.argsort(log_rest)[:64]].sum())
-    eta = ROUNDING_RESERVE * least_apart**2 / (4 * (least_apart + 2 * depth))
-    core = np.flatnonzero(-np.expm1(log_rest) > eta)
+    core = core_of(log_rest, least_apart)
     from_core = direct[core]
-    between = np.minimum(direct[np.ix_(core, core)], _min_plus(from_core, from_core.T))
+    between = np.minimum(direct[np.ix_(core, core)], min_plus(from_core, from_core.T))
     for k in range(len(core)):
         np.minimum(between, between[:, k, None] + between[None, k], out=between)
-    reach = _min_plus(between, from_core)
-    shortest = np.minimum(direct, _min_plus(from_core.T, reach))
+    reach = min_plus(between, from_core)
+    shortest = np.minimum(direct, min_plus(from_core.T, reach))
     shortest[core] = reach
     shortest[:, core] = reach.T
     return shortest
 
 
-def _min_plus(one: FloatArray, two: FloatArray) -> FloatArray:
+def core_of(log_rest: FloatArray, least_apart: float) -> IntArray:
+    """Return the inputs with a probability of `hit` above η; the module's docstring says why these suffice."""
+    depth = float(-log_rest[np.argsort(log_rest)[:64]].sum())
+    eta = ROUNDING_RESERVE * least_apart**2 / (4 * (least_apart + 2 * depth))
+    return np.flatnonzero(-np.expm1(log_rest) > eta)
+
+
+def min_plus(one: FloatArray, two: FloatArray) -> FloatArray:
     """Compute the (min, +) product out[i, j] = min_k one[i, k] + two[k, j]."""
     if one.shape[1] == 0:
         return np.full((len(one), two.shape[1]), np.inf)

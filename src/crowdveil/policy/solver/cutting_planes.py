@@ -19,7 +19,7 @@ from crowdveil.area import Area, Points
 from crowdveil.arrays import FloatArray
 from crowdveil.policy.solver.closure import MIN_SCORE, ClosureMap, LinearPieces
 from crowdveil.policy.solver.laplace_scale import score_of
-from crowdveil.policy.solver.null_closure import NullClosure, NullInput
+from crowdveil.policy.solver.protected_closure import ProtectedClosure, Protection
 from crowdveil.policy.solver.quota_shift import shift_to_quota
 from crowdveil.policy.solver.relaxation import Relaxation
 
@@ -46,11 +46,11 @@ class Optimum:
     """Real-valued optimum with its certificate of optimality."""
 
     log_hit: FloatArray
-    """log p_l; with a protected NULL, its log p_0 comes last."""
+    """log p of every input: the cells; with protection, the cells at every grade, and NULL last."""
     scores: FloatArray
-    """The targets' probabilities on the Laplace scale."""
+    """The seeds' probabilities on the Laplace scale."""
     value: float
-    """Σ_T π_t p_t / Σ π_l p_l, attained."""
+    """Σ w_g π_(t,g) p_(t,g) / Σ π_i p_i, attained."""
     upper_bound: float
     """No private policy with the same β has a larger value; rounded up by the possible floating-point error."""
     rounds: int
@@ -63,60 +63,77 @@ def solve(
     epsilon_per_km: float,
     beta: float,
     progress: Callable[[int, int], None] | None = None,
-    null: NullInput | None = None,
+    protection: Protection | None = None,
+    grade_chances: tuple[float, ...] = (1.0,),
 ) -> Optimum:
-    """Maximise Σ_T π_t p_t over all private p with Σ π p = β; a protected NULL is one more input, with its share."""
+    """Maximise Σ w_g π_(t,g) p_(t,g) over all private p with Σ π p = β; `prior` has one entry for each input.
+
+    w = `grade_chances` says what a visitor of each grade is worth; grades beyond its end are worth nothing.
+    """
     # Private at a smaller ε is private at ε; where neighbours may differ by e^60, a larger ε gains nothing.
     epsilon_per_km = min(epsilon_per_km, MAX_LOSS / area.nearest_neighbour_km)
-    # A target with the prior 0 adds nothing to the value, and raising it costs quota, so it is left out of the search.
-    # If all have the prior 0, the value is 0 for any policy, and equal scores are as good as any.
-    seeds = tuple(t for t in targets if prior[t] > 0) or targets
-    closure, inputs = _with_null(area, prior, seeds, epsilon_per_km, null)
-    gain = inputs[list(seeds)]
+    n = len(area)
+    worth = {grade * n + t: chance for grade, chance in enumerate(grade_chances) for t in sorted(targets)}
+    # An input that adds nothing to the value is left out of the search: raising it costs quota.
+    # If all add nothing, the value is 0 for any policy, and equal scores are as good as any.
+    seeds = tuple(one for one, chance in worth.items() if chance * prior[one] > 0) or targets
+    closure = _closure(area, seeds, epsilon_per_km, protection)
+    gain = prior[list(seeds)] * [worth[one] for one in seeds]
     easy = len(seeds) == 1 or not gain.any()
-    start = np.zeros(len(seeds)) if easy else _coarse_scores(area, prior, seeds, epsilon_per_km, beta, null)
-    scores, pieces = shift_to_quota(closure, inputs, beta, start)
+    start = np.zeros(len(seeds))
+    if not easy and n > COARSE_CELLS:
+        start = _coarse_scores(area, prior, seeds, epsilon_per_km, beta, protection, grade_chances)
+    scores, pieces = shift_to_quota(closure, prior, beta, start)
     if easy:  # with one target the closure is the optimum
-        value = _value(inputs, gain, seeds, pieces)
+        value = _value(prior, gain, seeds, pieces)
         return _optimum(pieces, scores, value, value, gain, beta, 1)
-    return _CuttingPlaneSearch(closure, inputs, gain, beta, scores, pieces).run(progress)
+    return _CuttingPlaneSearch(closure, prior, gain, beta, scores, pieces).run(progress)
 
 
-def _with_null(
-    area: Area, prior: FloatArray, targets: tuple[int, ...], epsilon_per_km: float, null: NullInput | None
-) -> tuple[ClosureMap, FloatArray]:
-    """Return the closure and the prior of all inputs: the cells, and NULL if it is protected."""
-    if null is None:
-        return ClosureMap(area, targets, epsilon_per_km), prior
-    return NullClosure(area, targets, epsilon_per_km, min(null.epsilon, MAX_LOSS)), null.inputs(prior)
+def _closure(area: Area, seeds: tuple[int, ...], epsilon_per_km: float, protection: Protection | None) -> ClosureMap:
+    if protection is None:
+        return ClosureMap(area, seeds, epsilon_per_km)
+    grade_epsilon = None if protection.grade_epsilon is None else min(protection.grade_epsilon, MAX_LOSS)
+    limited = Protection(min(protection.null_epsilon, MAX_LOSS), grade_epsilon, protection.grades)
+    return ProtectedClosure(area, seeds, epsilon_per_km, limited)
 
 
 def _coarse_scores(
     area: Area,
     prior: FloatArray,
-    targets: tuple[int, ...],
+    seeds: tuple[int, ...],
     epsilon_per_km: float,
     beta: float,
-    null: NullInput | None,
+    protection: Protection | None,
+    grade_chances: tuple[float, ...],
 ) -> FloatArray:
     """Compute a starting point: the optimum of a coarser area with one cell for each block."""
-    if len(area) <= COARSE_CELLS:
-        return np.zeros(len(targets))
+    n = len(area)
+    targets = np.unique(np.array(seeds) % n)
     blocks = area.blocks
     starts = blocks.leaves.starts
     middle = blocks.order[(starts[:-1] + starts[1:]) // 2]
     chosen = np.union1d(middle, targets)
-    people = prior.copy()
-    people[list(targets)] = 0.0
-    coarse = np.zeros(len(area))
-    coarse[middle] = np.add.reduceat(people[blocks.order], starts[:-1])
-    coarse[list(targets)] += prior[list(targets)]
+    by_grade = []
+    for start in range(0, len(prior) - n + 1, n):
+        people = prior[start : start + n].copy()
+        people[targets] = 0.0
+        coarse = np.zeros(n)
+        coarse[middle] = np.add.reduceat(people[blocks.order], starts[:-1])
+        coarse[targets] += prior[start : start + n][targets]
+        by_grade.append(coarse[chosen])
+    null_share = prior[len(prior) - len(prior) % n :]
+    inputs = np.concatenate([*by_grade, null_share])
     positions = tuple(np.searchsorted(chosen, targets).tolist())
-    return solve(Points(area.xy_m[chosen]), coarse[chosen], positions, epsilon_per_km, beta, null=null).scores
+    points = Points(area.xy_m[chosen])
+    # A seed has the same prior there as here, so that both have the same seeds in the same order.
+    return solve(
+        points, inputs, positions, epsilon_per_km, beta, protection=protection, grade_chances=grade_chances
+    ).scores
 
 
-def _value(prior: FloatArray, gain: FloatArray, targets: tuple[int, ...], pieces: LinearPieces) -> float:
-    return float(gain @ np.exp(pieces.log_hit[list(targets)])) / float(prior @ np.exp(pieces.log_hit))
+def _value(prior: FloatArray, gain: FloatArray, seeds: tuple[int, ...], pieces: LinearPieces) -> float:
+    return float(gain @ np.exp(pieces.log_hit[list(seeds)])) / float(prior @ np.exp(pieces.log_hit))
 
 
 def _optimum(
@@ -147,10 +164,10 @@ class _CuttingPlaneSearch:
         pieces: LinearPieces,
     ) -> None:
         self.closure, self.prior, self.gain, self.beta = closure, prior, gain, beta
-        self.targets = tuple(int(t) for t in closure.targets)
+        self.seeds = tuple(int(one) for one in closure.seeds)
         self.relaxation = Relaxation(prior, gain, beta)
         self.scores, self.pieces = scores, pieces
-        self.value, self.upper_bound = _value(prior, gain, self.targets, pieces), np.inf
+        self.value, self.upper_bound = _value(prior, gain, self.seeds, pieces), np.inf
         self.radius = FIRST_RADIUS
         self.failures = 0
 
@@ -172,7 +189,7 @@ class _CuttingPlaneSearch:
 
     def _add_every_target(self) -> None:
         """Add the pieces by which each target alone would determine each cell; the relaxation has not seen these."""
-        for one in np.eye(len(self.targets), dtype=bool):
+        for one in np.eye(len(self.seeds), dtype=bool):
             self.relaxation.add(self.closure(np.where(one, self.scores, MIN_SCORE)))
 
     def _gap(self) -> float:
@@ -189,11 +206,11 @@ class _CuttingPlaneSearch:
         pieces = self.closure(proposal.scores)
         self.relaxation.add(pieces)
         # Another target may determine a target's probability: start the shift from its actual value.
-        carried = np.minimum(score_of(pieces.log_hit[self.closure.targets]), MAX_READABLE_SCORE)
+        carried = np.minimum(score_of(pieces.log_hit[self.closure.seeds]), MAX_READABLE_SCORE)
         scores = np.maximum(np.maximum(proposal.scores, carried), MIN_SCORE)
         scores, pieces = shift_to_quota(self.closure, self.prior, self.beta, scores, start=pieces)
         self.relaxation.add(pieces)
-        value = _value(self.prior, self.gain, self.targets, pieces)
+        value = _value(self.prior, self.gain, self.seeds, pieces)
         step = float(np.abs(scores - self.scores).max())
         if value > self.value:
             self.value, self.scores, self.pieces = value, scores, pieces

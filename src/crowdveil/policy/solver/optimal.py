@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -14,6 +15,8 @@ from crowdveil.policy.checks import (
     DEFAULT_BITS,
     MAX_BITS,
     check_epsilon,
+    check_grade_chances,
+    check_grade_epsilon,
     check_null_epsilon,
     check_null_share,
     check_prior,
@@ -24,9 +27,10 @@ from crowdveil.policy.provenance import provenance
 from crowdveil.policy.rounding import mix_share, to_weights
 from crowdveil.policy.solver.completion import check_informative, informative_completion
 from crowdveil.policy.solver.cutting_planes import solve
+from crowdveil.policy.solver.grade_symbols import split_error, split_rest, symbol_names
 from crowdveil.policy.solver.linear_program import solver_version
-from crowdveil.policy.solver.null_closure import NullInput
-from crowdveil.vocabulary import Progress
+from crowdveil.policy.solver.protected_closure import Protection
+from crowdveil.vocabulary import GRADES, Progress
 
 CompletionKind = Literal["equal", "informative"]
 """What those who are not selected send: one symbol, or one of several that hint at where they are."""
@@ -45,6 +49,8 @@ def optimal_policy(
     bits: int = DEFAULT_BITS,
     null_epsilon: float | None = None,
     null_share: float = 0.0,
+    grade_epsilon: float | None = None,
+    grade_chances: Sequence[float] | None = None,
     progress: Progress | None = None,
 ) -> Policy:
     """Make the policy of largest Σ_T π_t p_t / β among all ε-private ones with Σ π_l p_l = β (Algorithm 1).
@@ -53,17 +59,25 @@ def optimal_policy(
     paper's equal columns say no more than that); with "informative" the privacy that is left is used to tell the server
     roughly where they are. The proven gap to the optimum is in `policy.provenance`. Certify the policy before use.
 
-    `null_epsilon` ε₀ makes "no frequent place" one more input, at most a factor e^{ε₀} from every cell, and the policy
-    is optimal among those (null_closure.py). `null_share` ν is the expected share of people without a place: they send
+    `null_epsilon` ε₀ makes being outside one more input, at most a factor e^{ε₀} from every other, and the policy is
+    optimal among those (protected_closure.py). `null_share` ν is the expected share of people outside: they send
     symbols and are selected like anyone, so that the quota is (1-ν) Σ π_l p_l + ν p_0 = β and the value (1-ν) Σ_T π_t
     p_t / β.
+
+    `grade_epsilon` ε₁, together with ε₀, gives every cell two grades, regular and occasional, at most a factor e^{ε₁}
+    apart. The prior is then joint, of shape (2, n). `grade_chances` w_g is the chance that a visitor of each grade
+    really comes: the policy then has the largest expected number of visits, Σ w_g π_(t,g) p_(t,g) / β. By default only
+    regular visitors of a target count as covering it, w = (1, 0).
     """
-    epsilon, cells, pi = _checked(area, prior, targets, epsilon_per_km, beta, completion, bits, null_epsilon)
-    null = None if null_epsilon is None else NullInput(float(null_epsilon), check_null_share(null_share))
-    if null is None and null_share:
-        raise InputError("null_share", null_share, "applies only where NULL is protected; give null_epsilon too")
-    optimum = solve(area, pi, cells, epsilon, beta, progress, null)
-    inputs = pi if null is None else null.inputs(pi)
+    protection = _protection(null_epsilon, null_share, grade_epsilon)
+    grades = 1 if protection is None else protection.grades
+    epsilon, cells, pi = _checked(area, prior, targets, epsilon_per_km, beta, completion, bits, protection)
+    inputs = pi.ravel() if protection is None else np.append((1 - null_share) * pi.ravel(), null_share)
+    chances = check_grade_chances(grade_chances, grades)
+    worth = np.zeros(len(inputs))
+    for grade, chance in enumerate(chances):
+        worth[grade * len(area) + np.array(cells)] = chance
+    optimum = solve(area, inputs, cells, epsilon, beta, progress, protection, chances)
     share = mix_share(
         area,
         epsilon,
@@ -71,27 +85,32 @@ def optimal_policy(
         bits,
         largest=float(np.exp(optimum.log_hit.max())),
         score=float(optimum.scores.max()),
-        advantage=1 - float(inputs[list(cells)].sum()) / optimum.value if optimum.value else 0.0,
-        null_epsilon=null_epsilon,
+        advantage=1 - float(inputs @ worth) / optimum.value if optimum.value else 0.0,
+        **_room(protection, bits),
     )
-    weights = to_weights(optimum.log_hit, beta, share, bits)
+    hit_weights = to_weights(optimum.log_hit, beta, share, bits)
+    if protection is None:
+        weights = np.column_stack([hit_weights, (1 << bits) - hit_weights])
+    else:
+        weights = split_rest(area, hit_weights, epsilon, protection, bits)
     refined = None
     if completion == "informative":
-        refined = informative_completion(area, weights[:, 0], epsilon, bits, null_epsilon)
-    hit = weights[:, 0] / (1 << bits)
+        refined = informative_completion(area, weights, epsilon, bits, grades, null_epsilon)
+    hit = hit_weights / (1 << bits)
     reached = float(inputs @ hit)
-    value = float(inputs[list(cells)] @ hit[list(cells)]) / reached
+    value = float((inputs * worth) @ hit) / reached
     return Policy(
         area=area,
         epsilon_per_km=epsilon,
         targets=cells,
-        weights=weights[: len(area)],
+        weights=weights,
+        symbols=("hit", "other") if protection is None else symbol_names(grades),
         bits=bits,
         completion=refined,
         value=value,
         beta=reached,
         provenance=provenance(
-            pi,
+            pi.ravel(),
             method="optimal",
             solver=solver_version(),
             completion=completion,
@@ -102,16 +121,40 @@ def optimal_policy(
             gap_before_rounding=relative_gap(optimum.upper_bound, optimum.value),
             gap=relative_gap(optimum.upper_bound, value),
             mixed_share=share,
-            **({} if null is None else {"null_share": null.share}),
+            **({} if protection is None else {"null_share": float(null_share)}),
+            **({} if grade_chances is None else {"grade_chances": " ".join(f"{chance:.6g}" for chance in chances)}),
         ),
         null_epsilon=null_epsilon,
-        null_weights=None if null is None else weights[-1],
+        grade_epsilon=grade_epsilon,
+        grades=grades,
     )
 
 
 def relative_gap(upper_bound: float, value: float) -> float:
     """Compute (upper bound - value) / upper bound: no private policy with the same β is better by more."""
     return max(0.0, upper_bound - value) / upper_bound if upper_bound else 0.0
+
+
+def _protection(null_epsilon: float | None, null_share: float, grade_epsilon: float | None) -> Protection | None:
+    check_null_share(null_share)
+    if null_epsilon is None:
+        if null_share:
+            raise InputError("null_share", null_share, "applies only where NULL is protected; give null_epsilon too")
+        if grade_epsilon is not None:
+            raise InputError(
+                "grade_epsilon", grade_epsilon, "applies only where NULL is protected; give null_epsilon too"
+            )
+        return None
+    if grade_epsilon is None:
+        return Protection(check_null_epsilon(null_epsilon))
+    return Protection(check_null_epsilon(null_epsilon), check_grade_epsilon(grade_epsilon), GRADES)
+
+
+def _room(protection: Protection | None, bits: int) -> dict[str, float]:
+    """Return what grades and NULL add to the room that rounding needs."""
+    if protection is None:
+        return {}
+    return {"least_epsilon": protection.least, "split_error": split_error(protection, bits)}
 
 
 def _checked(
@@ -122,24 +165,22 @@ def _checked(
     beta: float,
     completion: str,
     bits: int,
-    null_epsilon: float | None,
+    protection: Protection | None,
 ) -> tuple[float, tuple[int, ...], FloatArray]:
     n = len(area)
     if n < 2:
         raise InputError("area", f"{n} cell", "should have at least two cells")
     epsilon = check_epsilon(epsilon_per_km)
     cells = check_targets(targets, n)
-    pi = check_prior(prior, n)
+    pi = check_prior(prior, n, 1 if protection is None else protection.grades)
     if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1):
         raise InputError("beta", beta, "should lie strictly between 0 and 1; minimum_beta computes it")
     if completion not in get_args(CompletionKind):
         raise InputError("completion", completion, f"should be one of {', '.join(get_args(CompletionKind))}")
     if not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
         raise InputError("bits", bits, f"should be a whole number from {MIN_BITS} to {MAX_BITS}")
-    if null_epsilon is not None:
-        check_null_epsilon(null_epsilon)
     # Refuse before the long computation what would be refused after it.
-    mix_share(area, epsilon, beta, bits, null_epsilon=null_epsilon)
+    mix_share(area, epsilon, beta, bits, **_room(protection, bits))
     if completion == "informative":
-        check_informative(area, epsilon, bits, null_epsilon)
+        check_informative(area, epsilon, bits, None if protection is None else protection.null_epsilon)
     return epsilon, cells, pi

@@ -5,8 +5,8 @@
 Each piece is a lower bound of p_l for every x, so the program relaxes the true one and its value is an upper bound.
 Within a trust region most cells can lie on one piece only and are summed into the quota's row; cells that follow one
 target are summed into a convex function of its probability; only the others get a variable of their own. Cells that
-were only ever determined by chains through NULL (null_closure.py) have the same pieces, except for the factor π_l, and
-share one variable.
+were only ever determined by chains through NULL (protected_closure.py) have the same pieces, except for the factor π_l,
+and share one variable.
 
 The solver's dual variables are weights of the pieces (of each cell, summing to 1); any such weights give *one* linear
 inequality that all feasible x satisfy,
