@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import random
-import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from contextlib import ExitStack
 from math import log
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 from anyio.from_thread import start_blocking_portal
 
-from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, Ledger, RetryPolicy
+from crowdveil.certify import certify
+from crowdveil.client import HttpReply, HttpRequest
+from crowdveil.draw import draw
+from crowdveil.policy.policy import Policy
 from crowdveil.server import settings as server_settings
 from crowdveil.server.app import create_app
 from crowdveil.server.scheduler import SchedulerEvent, step
 from crowdveil.store import Store, add_operator
+from crowdveil.vocabulary import NULL
 from crowdveil.wire import (
     PROTOCOL,
+    Announcement,
     CampaignPlan,
     CampaignView,
     Problem,
@@ -38,12 +40,13 @@ NAME = "coffee"
 AREA = square_town(4)
 TARGETS = (5,)
 NOW = 1_700_000_000
+SEED = "5eed" * 16
 JSON = {"content-type": "application/json"}
 AS_OPERATOR = {"authorization": f"Bearer {TOKEN}"}
 
 
 def plan(**changes: Any) -> CampaignPlan:
-    """A small campaign: 12 people in 2 rounds, 3 wanted."""
+    """A small campaign that anyone may join: 12 people in 2 rounds, 3 wanted."""
     given: dict[str, Any] = {
         "protocol": PROTOCOL,
         "name": "Coffee",
@@ -55,10 +58,16 @@ def plan(**changes: Any) -> CampaignPlan:
         "users": 12,
         "wanted": 3,
         "rounds": 2,
-        "seed": 7,
+        "seed": SEED,
+        "enrolment": "open",
+        "deadline_s": None,
         **changes,
     }
     return CampaignPlan.model_validate(given)
+
+
+CLEAR: dict[str, Any] = {"null_epsilon": None, "grade_epsilon": None, "beyond_default_limits": True}
+"""Changes to a plan in the clear form, which default devices refuse."""
 
 
 class ServerHarness:
@@ -123,6 +132,25 @@ class ServerHarness:
         seat = Seat.from_bytes(self.take_seat(secret, name).content)
         return self.send_report(secret, Report.of(seat, symbol), name)
 
+    def withdraw(self, secret: str, name: str = NAME) -> httpx.Response:
+        return self.ask("DELETE", f"/v1/campaigns/{name}/report", authorization=f"Bearer {secret}")
+
+    def announcement(self, name: str = NAME) -> Announcement:
+        return Announcement.from_bytes(self.ask("GET", f"/v1/campaigns/{name}").content)
+
+    def take_part(self, secret: str, place: int, random_bits: Callable[[int], int], grade: int = 0) -> httpx.Response:
+        """Take a seat, draw from the round's policy and report, as a device does that trusts the server."""
+        answer = self.take_seat(secret)
+        if answer.status_code != 200:
+            return answer
+        seat = Seat.from_bytes(answer.content)
+        found = self.ask("GET", f"/v1/campaigns/{NAME}/rounds/{seat.round}/policy")
+        policy = Policy.from_bytes(found.content)
+        if place == NULL and policy.null_epsilon is None:
+            return self.send_report(secret, Report.of(seat, None))
+        symbol = draw(policy, place, certify(policy), random_bits, grade=grade)
+        return self.send_report(secret, Report.of(seat, symbol))
+
     def send(self, request: HttpRequest) -> HttpReply:
         """Send a request of a device, as its transport."""
         answer = self._request(request.method, request.path, request.body or None, dict(request.headers))
@@ -142,19 +170,6 @@ class ServerHarness:
         self, method: str, path: str, body: bytes | AsyncIterator[bytes] | None, headers: dict[str, str]
     ) -> httpx.Response:
         return self._portal.call(lambda: self.client.request(method, path, content=body, headers=headers))
-
-    def device(self, path: Path, seed: int | None = None) -> Device:
-        """Make a real device; with a seed, its random bits can be repeated elsewhere."""
-        if not path.exists():
-            Ledger.create(path)
-        random_bits = secrets.randbits if seed is None else random.Random(seed).getrandbits
-        return Device(
-            DeviceSettings(retry_policy=RetryPolicy(attempts=2), seat_interval_s=0),
-            path,
-            self,
-            sleep=lambda _: None,
-            random_bits=random_bits,
-        )
 
 
 def kind_of(answer: httpx.Response) -> str:

@@ -5,99 +5,130 @@ from __future__ import annotations
 import csv
 import io
 import random
-from math import log
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.campaign import RoundClosed, RoundOpened, State, advance, begin, next_policy, resume, select
+from crowdveil.campaign import RoundClosed, RoundOpened, State, advance, begin, next_policy, select
+from crowdveil.campaign.audit import check_record
 from crowdveil.campaign.from_wire import plan_from_wire
 from crowdveil.campaign.selection import Reports, Selection
 from crowdveil.campaign.state import select_so_far
 from crowdveil.draw import draw
-from crowdveil.errors import ServerRefused
-from crowdveil.prior import Round, count_symbols
+from crowdveil.prior import count_symbols
 from crowdveil.server.scheduler import CLAIM_S, Scheduler
-from crowdveil.store import claim_round, open_store
+from crowdveil.store import Store, claim_round, open_store
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import Announcement, AuditRecord, CampaignList, Invites, ParticipantStatus, Preview, Report, Seat
-from tests.server.harness import AREA, NAME, TARGETS, ServerHarness, kind_of, plan
+from crowdveil.wire import (
+    Announcement,
+    AuditRecord,
+    CampaignList,
+    CampaignPlan,
+    Estimates,
+    Invites,
+    ParticipantStatus,
+    Preview,
+    Seat,
+    Withdrawal,
+    find_split,
+    secret_digest,
+)
+from tests.server.harness import AREA, CLEAR, NAME, SEED, TARGETS, ServerHarness, kind_of, plan
+from tests.town import square_town
 
 PLACES = [5, 5, NULL, 0, 1, 5, 15, 5, 9, NULL, 5, 6]
 """Where twelve people would report."""
+GRADES = [0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 1, 1]
+"""Whether they are regular visitors (0) or occasional ones (1)."""
 
 
-def join_all(server: ServerHarness, folder: Path, places: list[int]) -> list[str]:
-    """Everyone joins; the scheduler looks when a round is full. What each ledger says."""
-    states: list[str] = []
-    for number, place in enumerate(places):
-        device = server.device(folder / str(number), seed=number)
-        where = {} if place == NULL else {place: 1.0}
-        try:
-            states.append(device.join(NAME, where).state)
-        except ServerRefused:  # no seat
+def join_all(server: ServerHarness, places: list[int], grades: list[int]) -> None:
+    """Let everyone take part; the scheduler looks when a round is full."""
+    for number, (place, grade) in enumerate(zip(places, grades, strict=True)):
+        bits = random.Random(number).getrandbits
+        answer = server.take_part(f"device-{number}", place, bits, grade)
+        if answer.status_code != 200:
+            assert kind_of(answer) == "no-seat"
             server.step()
-            states.append(device.join(NAME, where).state)
+            answer = server.take_part(f"device-{number}", place, bits, grade)
+        assert answer.status_code == 200, answer.text
     server.step()
-    return states
 
 
-def played(new_seed: int, places: list[int]) -> tuple[Selection, list[int | None]]:
-    """The same campaign without server, store or device: the pure state machine, and the same rng."""
-    state = begin(plan_from_wire(plan(), new_seed))
-    rows, symbols = [], []
+def record_of(server: ServerHarness) -> AuditRecord:
+    return AuditRecord.from_bytes(server.operate("GET", f"/campaigns/{NAME}/record").content)
+
+
+def played(new: CampaignPlan, places: list[int], grades: list[int]) -> tuple[Selection, dict[str, int | None]]:
+    """The same campaign without server or store: the pure state machine with the same random bits, by commitment."""
+    state = begin(plan_from_wire(new, SEED))
+    rows: list[tuple[int, int, int]] = []
+    symbols: dict[str, int | None] = {}
     for number, group in enumerate(np.split(np.arange(len(places)), np.cumsum(state.plan.round_users())[:-1])):
         policy = next_policy(state)
         certificate = cv.certify(policy)
         state = advance(state, RoundOpened(policy))
         sent = []
         for who in group.tolist():
-            symbol = draw(policy, max(places[who], 0), certificate, random.Random(who).getrandbits)
-            symbols.append(None if places[who] == NULL else symbol)
-            if places[who] != NULL:
-                rows.append((who, number, symbol))
-                sent.append(symbol)
+            commitment = secret_digest(f"device-{who}")
+            if places[who] == NULL and new.null_epsilon is None:
+                symbols[commitment] = None
+                continue
+            symbol = draw(policy, places[who], certificate, random.Random(who).getrandbits, grade=grades[who])
+            symbols[commitment] = symbol
+            rows.append((who, number, symbol))
+            sent.append(symbol)
         state = advance(state, RoundClosed(count_symbols(policy, sent, len(group) - len(sent))))
-    return select(state, Reports(*(np.array(column) for column in zip(*rows, strict=True)))), symbols
+    tickets = tuple(secret_digest(f"device-{row[0]}") for row in rows)
+    columns = np.array(rows)
+    return select(state, Reports(columns[:, 0], columns[:, 1], columns[:, 2], tickets)), symbols
 
 
-def test_a_campaign_on_the_server_selects_whom_the_pure_state_machine_selects(
-    server: ServerHarness, tmp_path: Path
-) -> None:
-    server.start()
-    assert join_all(server, tmp_path, PLACES) == ["acknowledged"] * 12
+@pytest.mark.parametrize("form", ["protected", "clear"])
+def test_a_campaign_on_the_server_selects_whom_the_pure_state_machine_selects(server: ServerHarness, form: str) -> None:
+    new = plan() if form == "protected" else plan(**CLEAR)
+    grades = GRADES if form == "protected" else [0] * 12
+    server.start(new)
+    join_all(server, PLACES, grades)
     view = server.view()
     assert (view.state, view.selected) == ("finished", 3)
     assert [(one.state, one.seated, one.accepted, one.refused) for one in view.rounds] == [("closed", 6, 6, {})] * 2
     assert view.estimate is not None
     assert len(view.estimate) == len(AREA)
     assert view.expected_coverage is not None
-    record = AuditRecord.from_bytes(server.operate("GET", f"/campaigns/{NAME}/record").content)
-    pure, symbols = played(7, PLACES)
-    assert [symbol for _, _, symbol in record.rows] == symbols
-    assert list(record.selection.participants) == pure.participants.tolist()
+    record = record_of(server)
+    pure, symbols = played(new, PLACES, grades)
+    assert {commitment: symbol for _, commitment, _, symbol in record.rows} == symbols
+    number_of = {commitment: participant for participant, commitment, _, _ in record.rows}
+    told = dict(zip(record.selection.participants, record.selection.chances, strict=True))
+    chosen = {number_of[secret_digest(f"device-{who}")] for who in pure.participants.tolist()}
+    assert set(told) == chosen
     assert list(record.selection.chances) == pure.chances.tolist()
     assert (record.selection.hits, record.selection.short) == (pure.hits, pure.short)
+    assert check_record(record).reproduced
+    for one in Estimates.from_bytes(server.operate("GET", f"/campaigns/{NAME}/estimates").content).rounds:
+        assert sum(one.prior) == pytest.approx(1)
+        assert sum(one.grade_shares) + one.outside_share == pytest.approx(1)
+        assert len(one.grade_shares) == (2 if form == "protected" else 1)
 
 
-def test_the_selection_is_exported_and_each_device_learns_whether_it_was_selected(
-    server: ServerHarness, tmp_path: Path
-) -> None:
+def test_the_selection_is_exported_and_each_device_learns_whether_it_was_selected(server: ServerHarness) -> None:
     server.start()
     before = server.operate("GET", f"/campaigns/{NAME}/selection")
     assert kind_of(before) == "wrong-state"
-    join_all(server, tmp_path, PLACES)
+    join_all(server, PLACES, GRADES)
     answer = server.operate("GET", f"/campaigns/{NAME}/selection")
     assert answer.headers["content-type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert [row["rank"] for row in rows] == ["0", "1", "2"]
     chosen = {int(row["participant"]) for row in rows}
     for number in range(12):
-        status = server.device(tmp_path / str(number)).status(NAME)
-        assert (status.participant, status.state) == (number, "selected" if number in chosen else "not-selected")
-        assert status.offer == ("A coffee" if number in chosen else None)
+        answer = server.ask("GET", f"/v1/campaigns/{NAME}/status", authorization=f"Bearer device-{number}")
+        status = ParticipantStatus.from_bytes(answer.content)
+        assert status.state == ("selected" if status.participant in chosen else "not-selected")
+        assert status.offer == ("A coffee" if status.participant in chosen else None)
 
 
 def test_an_announcement_names_the_open_round_and_a_draft_is_not_announced(server: ServerHarness) -> None:
@@ -106,12 +137,13 @@ def test_an_announcement_names_the_open_round_and_a_draft_is_not_announced(serve
     assert kind_of(server.take_seat("me")) == "not-found"
     server.change("open")
     told = Announcement.from_bytes(server.ask("GET", f"/v1/campaigns/{NAME}").content)
-    assert (told.state, told.round, told.policy_hash) == ("open", None, None)
+    assert (told.state, told.notice) == ("open", None)
     assert kind_of(server.take_seat("me")) == "no-seat"
     server.step()
     told = Announcement.from_bytes(server.ask("GET", f"/v1/campaigns/{NAME}").content)
-    assert (told.round, told.policy_hash) == (0, server.view().rounds[0].policy_hash)
-    assert told.targets == TARGETS
+    assert told.notice is not None
+    assert (told.notice.round, told.notice.policy_hash) == (0, server.view().rounds[0].policy_hash)
+    assert told.terms.targets == TARGETS
 
 
 def test_everyone_gets_the_same_policy_and_may_cache_it(server: ServerHarness) -> None:
@@ -201,13 +233,13 @@ def test_a_preview_gives_the_expected_coverage_and_stores_nothing(server: Server
     answer = server.operate("POST", "/preview", plan().to_bytes())
     assert answer.status_code == 200, answer.text
     shown = Preview.from_bytes(answer.content)
-    policy = next_policy(begin(plan_from_wire(plan(), 7)))
+    policy = next_policy(begin(plan_from_wire(plan(), SEED)))
     assert shown.expected_coverage == pytest.approx(policy.value)
-    assert list(shown.hit_probability) == pytest.approx(policy.hit.tolist())
+    assert list(shown.hit_probability) == pytest.approx(policy.hit[: len(AREA)].tolist())
     assert shown.private_from_epsilon_per_km <= plan().epsilon_per_km
     worth = [point.expected_coverage for point in shown.by_epsilon]
     assert worth == sorted(worth)
-    assert worth[0] > shown.by_chance == 1 / len(AREA)
+    assert worth[0] > shown.by_chance == 1 / len(AREA) / 4  # half of the people inside, half of them regular
     less = [point.expected_coverage for point in shown.by_wanted]
     assert less == sorted(less, reverse=True)
     assert CampaignList.from_bytes(server.operate("GET", "/campaigns").content).campaigns == ()
@@ -222,7 +254,7 @@ def test_a_preview_that_takes_too_long_says_so_and_what_would_be_faster(
     assert answer.json()["detail"].startswith("targets = 1: should be fewer, or the cells larger; the preview took")
 
 
-def test_two_schedulers_on_one_database_do_every_step_once(url: str, server: ServerHarness, tmp_path: Path) -> None:
+def test_two_schedulers_on_one_database_do_every_step_once(url: str, server: ServerHarness) -> None:
     server.start()
     with open_store(url) as second:
         both = [Scheduler(server.store), Scheduler(second)]
@@ -275,7 +307,7 @@ def test_a_campaign_that_is_closed_while_its_policy_is_made_is_selected_from_at_
 
 
 def test_being_early_helps_nobody_even_by_the_papers_algorithm() -> None:
-    state = begin(plan_from_wire(plan(algorithm="algorithm-2", rounds=1, users=400, wanted=3), 7))
+    state = begin(plan_from_wire(plan(algorithm="algorithm-2", rounds=1, users=400, wanted=3, **CLEAR), SEED))
     policy = next_policy(state)
     state = advance(state, RoundOpened(policy))
     state = advance(state, RoundClosed(count_symbols(policy, [0] * 400)))
@@ -287,8 +319,8 @@ def test_being_early_helps_nobody_even_by_the_papers_algorithm() -> None:
     assert select_so_far(state, backwards).participants.tolist() == chosen.participants.tolist()
 
 
-def test_a_status_is_as_long_for_everyone(server: ServerHarness, tmp_path: Path) -> None:
-    server.start()
+def test_a_status_is_as_long_for_everyone(server: ServerHarness) -> None:
+    server.start(plan(**CLEAR))
     sizes = set()
     assert server.take_seat("seated").status_code == 200
     assert server.report("null", None).status_code == 200
@@ -300,23 +332,116 @@ def test_a_status_is_as_long_for_everyone(server: ServerHarness, tmp_path: Path)
     assert sizes == {("4096", None)}
 
 
-def test_where_null_is_protected_nobody_sends_it_and_the_selection_is_the_same(
-    server: ServerHarness, tmp_path: Path
-) -> None:
-    new = plan(null_epsilon=log(16))
-    server.start(new)
-    seat = server.take_seat("stranger")
-    answer = server.send_report("stranger", Report.of(Seat.from_bytes(seat.content), None))
-    assert kind_of(answer) == "wrong-symbol"
+def test_where_being_outside_is_protected_nobody_says_it_openly(server: ServerHarness) -> None:
+    server.start()
+    assert kind_of(server.report("stranger", None)) == "wrong-symbol"
     assert server.report("stranger", 1).status_code == 200
-    assert join_all(server, tmp_path, PLACES[:11]) == ["acknowledged"] * 11
-    record = AuditRecord.from_bytes(server.operate("GET", f"/campaigns/{NAME}/record").content)
-    assert [one.nulls for one in record.rounds] == [0, 0]
-    assert len(record.rows) == 12
-    rounds = [Round(cv.Policy.from_bytes(one.policy_bytes), np.array(one.counts), 0) for one in record.rounds]
-    columns = (np.array(column) for column in zip(*record.rows, strict=True))
-    pure = select_so_far(resume(plan_from_wire(new, record.seed), rounds), Reports(*columns))
-    assert list(record.selection.participants) == pure.participants.tolist()
-    shown = Preview.from_bytes(server.operate("POST", "/preview", new.to_bytes()).content)
-    clear = Preview.from_bytes(server.operate("POST", "/preview", plan().to_bytes()).content)
+    shown = Preview.from_bytes(server.operate("POST", "/preview", plan().to_bytes()).content)
+    clear = Preview.from_bytes(server.operate("POST", "/preview", plan(**CLEAR).to_bytes()).content)
     assert shown.by_chance < shown.expected_coverage < clear.expected_coverage
+    assert len(shown.hit_probability) == len(AREA)
+
+
+# --- what participants can compare ------------------------------------------------------------------------------
+
+
+def test_every_round_has_a_notice_that_the_server_signed(server: ServerHarness) -> None:
+    server.start()
+    terms = server.announcement().terms
+    assert server.view().server_key == terms.server_key
+    assert server.view().terms_hash == terms.hash
+    assert terms.seed_hash == secret_digest(SEED)
+    join_all(server, PLACES, GRADES)
+    record = record_of(server)
+    assert record.terms == terms
+    assert [notice.round for notice in record.notices] == [0, 1]
+    for notice, view in zip(record.notices, server.view().rounds, strict=True):
+        notice.verify(terms.server_key)
+        assert notice.policy_hash == view.policy_hash
+    assert find_split(record.notices, terms.server_key) is None
+
+
+def test_a_server_keeps_its_key_and_all_processes_share_it(url: str, store: Store) -> None:
+    with ServerHarness(store) as server:
+        server.start()
+        first = server.announcement()
+    with open_store(url) as again, ServerHarness(again) as server:
+        assert server.announcement() == first
+        assert server.operate("PUT", "/campaigns/tea", plan().to_bytes()).json()["server_key"] == first.terms.server_key
+
+
+def test_a_seat_names_the_terms_and_a_random_number(server: ServerHarness) -> None:
+    server.start()
+    seats = [Seat.from_bytes(server.take_seat(f"device-{number}").content) for number in range(6)]
+    assert {seat.terms_hash for seat in seats} == {server.announcement().terms.hash}
+    assert len({seat.participant for seat in seats}) == 6
+    assert max(seat.participant for seat in seats) > 2**40
+
+
+def test_invites_name_what_a_link_needs(server: ServerHarness) -> None:
+    server.start(plan(enrolment="invite"))
+    server.start(plan(enrolment="invite", rounds=1), "once")
+    for name in (NAME, "once"):
+        answer = server.operate("POST", f"/campaigns/{name}/invites", b'{"protocol":1,"count":2}')
+        invites, announced = Invites.from_bytes(answer.content), server.announcement(name)
+        assert announced.notice is not None
+        assert (invites.server_key, invites.terms_hash) == (announced.terms.server_key, announced.terms.hash)
+        assert invites.policy_hash == (announced.notice.policy_hash if name == "once" else None)
+
+
+# --- leaving ----------------------------------------------------------------------------------------------------
+
+
+def test_whoever_leaves_before_the_close_is_forgotten(server: ServerHarness) -> None:
+    server.start()
+    assert server.report("me", 1).status_code == 200
+    number = Seat.from_bytes(server.take_seat("me").content).participant
+    answer = server.withdraw("me")
+    assert Withdrawal.from_bytes(answer.content) == Withdrawal(protocol=1, campaign=NAME, participant=number)
+    assert (server.view().rounds[0].seated, server.view().rounds[0].accepted) == (0, 0)
+    assert kind_of(server.withdraw("me")) == "unknown-participant"
+    assert kind_of(server.ask("GET", f"/v1/campaigns/{NAME}/status", authorization="Bearer me")) == (
+        "unknown-participant"
+    )
+    assert server.change("closed").status_code == 200
+    server.step()
+    assert record_of(server).rows == ()
+
+
+def test_whoever_leaves_after_the_close_is_told_what_stays(server: ServerHarness) -> None:
+    server.start(plan(deadline_s=60))
+    assert server.report("me", 1).status_code == 200
+    server.step(120)
+    answer = server.withdraw("me")
+    assert kind_of(answer) == "round-closed"
+    assert "what stays is a random number" in answer.json()["detail"]
+    assert server.change("closed").status_code == 200
+    server.step()
+    assert len(record_of(server).rows) == 1
+
+
+# --- what every default device would refuse ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"epsilon_per_km": 20.0}, "could learn more about your place"),
+        ({"area": cv.Grid.from_bounds(0, 0, 0.01, 0.01, cell_km=0.1).describe()}, "finer than your limit"),
+        ({"null_epsilon": None, "grade_epsilon": None}, "asks openly"),
+        ({"null_epsilon": 5.0}, "whether you are ever in this area"),
+        ({"grade_epsilon": 5.0}, "how regularly"),
+        ({"delta": 0.1}, "cannot tell from chance"),
+        ({"area": square_town(3).describe()}, "too few to hide among"),
+    ],
+)
+def test_a_campaign_that_every_default_device_would_refuse_is_refused_in_the_same_words(
+    server: ServerHarness, changes: dict[str, Any], said: str
+) -> None:
+    refused = server.operate("PUT", f"/campaigns/{NAME}", plan(**changes).to_bytes())
+    assert kind_of(refused) == "invalid"
+    assert said in refused.json()["detail"]
+    assert "beyond_default_limits" in refused.json()["detail"]
+    assert server.operate("GET", "/campaigns").json()["campaigns"] == []
+    allowed = plan(**changes, beyond_default_limits=True)
+    assert server.operate("PUT", f"/campaigns/{NAME}", allowed.to_bytes()).status_code == 200

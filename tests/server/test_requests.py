@@ -16,7 +16,7 @@ import pytest
 from crowdveil.errors import InputError, StoreError
 from crowdveil.server.logs import JsonLines
 from crowdveil.server.rate_limit import RateLimiter, is_loopback, network_of
-from crowdveil.server.request_guard import HEADERS
+from crowdveil.server.request_guard import CROSS_ORIGIN, HEADERS
 from crowdveil.server.settings import ServerSettings
 from crowdveil.store import NoSeat, SeatClaim, Store, StoredReport, open_store, report_rows, take_seats
 from crowdveil.store import StoredSeat as StoredSeat
@@ -32,6 +32,7 @@ ROLES = {
     ("GET", "/v1/campaigns/{campaign}/rounds/{number}/policy"): EVERYONE,
     ("POST", "/v1/campaigns/{campaign}/seats"): EVERYONE,
     ("PUT", "/v1/campaigns/{campaign}/report"): PARTICIPANTS,
+    ("DELETE", "/v1/campaigns/{campaign}/report"): PARTICIPANTS,
     ("GET", "/v1/campaigns/{campaign}/status"): PARTICIPANTS,
     ("GET", "/v1/operator/campaigns"): OPERATORS,
     ("PUT", "/v1/operator/campaigns/{campaign}"): OPERATORS,
@@ -62,7 +63,7 @@ def body_for(server: ServerHarness, method: str, path: str) -> bytes | None:
     seat = Seat.from_bytes(server.take_seat("a-device").content)
     return {
         "/v1/campaigns/{campaign}/seats": b'{"protocol":1,"secret_digest":"%s"}' % (b"ab" * 32),
-        "/v1/campaigns/{campaign}/report": Report.of(seat, 0).to_bytes(),
+        "/v1/campaigns/{campaign}/report": Report.of(seat, 0).to_bytes() if method == "PUT" else None,
         "/v1/operator/campaigns/{campaign}": NEW if method == "PUT" else None,
         "/v1/operator/campaigns/{campaign}/state": b'{"protocol":1,"state":"open"}',
         "/v1/operator/campaigns/{campaign}/invites": b'{"protocol":1,"count":1}',
@@ -92,7 +93,8 @@ def test_every_answer_has_the_security_headers_and_names_no_software(started: Se
         started.ask("DELETE", "/healthz"),
         started.ask("PUT", f"/v1/campaigns/{NAME}/report", b"x" * 70_000, authorization="Bearer a-device"),
     ):
-        assert {name: answer.headers[name] for name in HEADERS} == HEADERS
+        expected = HEADERS | (CROSS_ORIGIN if answer.url.path.startswith("/v1/campaigns/") else {})
+        assert {name: answer.headers[name] for name in expected} == expected
         assert "cache-control" in answer.headers
         assert "server" not in answer.headers
 
@@ -162,9 +164,9 @@ def test_an_unknown_path_or_method_is_a_problem_document_too(started: ServerHarn
     assert kind_of(started.ask("GET", "/v1/campaigns/nobody")) == "not-found"
     assert kind_of(started.ask("GET", "/v1/campaigns/No%20Way")) == "invalid"
     assert kind_of(started.ask("GET", f"/v1/campaigns/{NAME}/rounds/-1/policy")) == "invalid"
-    answer = started.ask("DELETE", f"/v1/campaigns/{NAME}/report")
+    answer = started.ask("DELETE", f"/v1/campaigns/{NAME}/seats")
     assert kind_of(answer) == "method-not-allowed"
-    assert answer.headers["allow"] == "PUT"
+    assert answer.headers["allow"] == "POST"
 
 
 # --- reports --------------------------------------------------------------------------------------------------
@@ -175,8 +177,8 @@ def test_the_same_report_gets_the_same_receipt_and_a_changed_one_is_refused(star
     again = started.report("me", 1)
     assert (first.status_code, first.content) == (again.status_code, again.content)
     assert kind_of(started.report("me", 0)) == "report-conflict"
-    assert kind_of(started.report("me", None)) == "report-conflict"
-    assert report_rows(started.store, NAME).symbol.tolist() == [0, 1]
+    assert kind_of(started.report("me", 2)) == "report-conflict"
+    assert sorted(report_rows(started.store, NAME).symbol.tolist()) == [0, 1]
 
 
 def test_a_report_that_does_not_match_its_seat_is_refused(started: ServerHarness) -> None:
@@ -185,7 +187,7 @@ def test_a_report_that_does_not_match_its_seat_is_refused(started: ServerHarness
     other = seat.model_copy(update={"policy_hash": "0" * 64})
     assert kind_of(started.send_report("me", Report.of(other, 0))) == "wrong-policy"
     assert kind_of(started.send_report("me", Report.of(seat, 99_999_999))) == "wrong-symbol"
-    assert started.send_report("me", Report.of(seat, None)).status_code == 200
+    assert started.send_report("me", Report.of(seat, 1)).status_code == 200
     assert started.view().rounds[0].refused == {"wrong-round": 1, "wrong-policy": 1, "wrong-symbol": 1}
 
 
@@ -262,8 +264,50 @@ def test_wrong_tokens_per_address_are_limited(store: Store) -> None:
         assert server.operate("GET", "/campaigns").status_code == 200
         guesses = [kind_of(server.ask("GET", path, authorization=f"Bearer guess-{i}")) for i in range(4)]
         assert guesses == ["unauthorized"] * 3 + ["too-many-requests"]
+        assert server.operate("GET", "/campaigns").status_code == 200  # who has the token is never locked out
     with ServerHarness(store, few) as server:
         assert {kind_of(server.ask("GET", path, authorization="Bearer guess")) for _ in range(9)} == {"unauthorized"}
+
+
+def test_seats_per_address_are_limited_in_open_campaigns_only(store: Store) -> None:
+    few = ServerSettings(seats_per_address=2, announcement_age_s=0)
+    with ServerHarness(store, few, client="203.0.113.9") as server:
+        server.start()
+        assert [server.take_seat(f"device-{number}").status_code for number in range(3)] == [200, 200, 403]
+        assert kind_of(server.take_seat("device-9")) == "too-many-seats"
+        assert server.take_seat("device-0").status_code == 200  # the same seat again
+        server.start(plan(enrolment="invite"), "invited")
+        invites = server.operate("POST", "/campaigns/invited/invites", b'{"protocol":1,"count":3}').json()["invites"]
+        assert {server.take_seat(one, "invited", one).status_code for one in invites} == {200}
+    with ServerHarness(store, few, client="203.0.113.10") as server:
+        assert server.take_seat("elsewhere").status_code == 200
+        assert server.take_seat("device-1").status_code == 200
+        assert server.take_seat("device-0").status_code == 200  # seated elsewhere: the limit is for new devices
+        assert kind_of(server.take_seat("device-9")) == "too-many-seats"
+    with ServerHarness(store, few) as server:  # this machine
+        assert {server.take_seat(f"mine-{number}").status_code for number in range(3)} == {200}
+
+
+def test_pages_of_any_origin_may_use_the_participants_routes_and_no_others(started: ServerHarness) -> None:
+    asked = {"origin": "https://page.example", "access_control_request_method": "PUT"}
+    preflight = started.ask("OPTIONS", f"/v1/campaigns/{NAME}/report", None, **asked)
+    assert preflight.status_code == 204
+    assert preflight.headers["access-control-allow-origin"] == "*"
+    assert "authorization" in preflight.headers["access-control-allow-headers"]
+    assert "DELETE" in preflight.headers["access-control-allow-methods"]
+    refused = started.ask("PUT", f"/v1/campaigns/{NAME}/report", b"{", origin="https://page.example")
+    assert refused.status_code == 401
+    assert refused.headers["access-control-allow-origin"] == "*"  # a page can read why
+    for method, path in (
+        ("OPTIONS", "/v1/operator/campaigns"),
+        ("GET", "/v1/operator/campaigns"),
+        ("OPTIONS", "/healthz"),
+        ("GET", "/metrics"),
+        ("GET", "/console"),
+    ):
+        answer = started.ask(method, path, None, **asked)
+        assert not [name for name in answer.headers if name.startswith("access-control-")], (method, path)
+    assert "access-control-allow-credentials" not in preflight.headers
 
 
 def test_a_bucket_refills_and_addresses_of_one_network_share_it() -> None:

@@ -8,6 +8,7 @@ from math import log
 
 import crowdveil as cv
 from crowdveil.store import (
+    Campaign,
     Store,
     StoredReport,
     StoredSeat,
@@ -18,9 +19,12 @@ from crowdveil.store import (
     take_seats,
 )
 from crowdveil.store.participants import SeatClaim
+from crowdveil.vocabulary import Enrolment
 from tests.town import square_town
 
 NAME = "coffee"
+NOTICE = '{"notice":1}'
+SEED = "5eed" * 16
 
 
 @cache
@@ -32,11 +36,24 @@ def hashed(thing: object) -> str:
     return hashlib.sha256(str(thing).encode()).hexdigest()
 
 
+def drafted(store: Store, name: str = NAME, plan: str = '{"plan":1}', enrolment: Enrolment = "open") -> Campaign:
+    return create_campaign(
+        store,
+        name,
+        plan,
+        terms='{"terms":1}',
+        offer="A coffee",
+        seed=SEED,
+        created=1_700_000_000,
+        enrolment=enrolment,
+    )
+
+
 def started(store: Store, size: int | None = None, name: str = NAME) -> None:
     """A campaign whose first round is open."""
-    create_campaign(store, name, '{"plan":1}', offer="A coffee", seed=7, created=1_700_000_000)
+    drafted(store, name)
     set_state(store, name, "open")
-    open_round(store, name, 0, policy(), size=size)
+    open_round(store, name, 0, policy(), notice=NOTICE, size=size)
 
 
 def seated(store: Store, people: int, name: str = NAME, first: int = 0) -> list[StoredSeat]:

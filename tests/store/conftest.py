@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from crowdveil.store import Store, open_store
+from crowdveil.store import Store, open_store, participants
 
 _numbers = count()
 
@@ -44,6 +44,12 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/store.sqlite"
     make: Callable[[], str] = request.getfixturevalue("postgresql")
     return make()
+
+
+@pytest.fixture
+def numbered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Number participants 0, 1, 2 ... instead of randomly, for tests that name them."""
+    monkeypatch.setattr(participants, "new_number", count().__next__)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
+from threading import Barrier, Event
 
 import numpy as np
 import pytest
@@ -19,7 +19,6 @@ from crowdveil.store import (
     StoredSeat,
     add_reports,
     close_round,
-    create_campaign,
     open_round,
     open_store,
     reports_of,
@@ -27,9 +26,10 @@ from crowdveil.store import (
     save_selection,
     set_state,
     take_seat,
+    withdraw,
 )
 from crowdveil.store.schema import metadata
-from tests.store.campaign import NAME, all_accepted, hashed, policy, report, seated, started
+from tests.store.campaign import NAME, NOTICE, all_accepted, drafted, hashed, policy, report, seated, started
 
 D = hashed("any")
 
@@ -40,12 +40,12 @@ def run(store: Store, sql: str) -> None:
 
 
 @pytest.fixture
-def busy(store: Store) -> Iterator[Store]:
+def busy(store: Store, numbered: None) -> Iterator[Store]:
     """Round 0 is closed, round 1 open; participants 0-2 reported in 0, 3 and 4 sit in 1, and 3 has reported."""
     started(store)
     assert all_accepted(store, [report(seat, number) for number, seat in enumerate(seated(store, 3))])
     close_round(store, NAME, 0)
-    open_round(store, NAME, 1, policy(0.3))
+    open_round(store, NAME, 1, policy(0.3), notice=NOTICE)
     seats = seated(store, 2, first=3)
     assert all_accepted(store, [report(seats[0], 1)])
     yield store
@@ -72,10 +72,12 @@ REFUSED = {
     "deleting a closed round": "DELETE FROM rounds WHERE number = 0",
     "two rounds at once": "INSERT INTO rounds (campaign, number, state) VALUES ('coffee', 2, 'opening')",
     "an open round without a policy": "UPDATE rounds SET policy = NULL WHERE number = 1",
-    "a second seat for a secret": f"INSERT INTO participants VALUES ('coffee', 5, '{hashed(0)}', NULL, 1)",
-    "a number given twice": f"INSERT INTO participants VALUES ('coffee', 4, '{D}', NULL, 1)",
-    "a seat in no round": f"INSERT INTO participants VALUES ('coffee', 5, '{D}', NULL, 7)",
-    "an invite that nobody sent": f"INSERT INTO participants VALUES ('coffee', 5, '{D}', '{D}', 1)",
+    "a second seat for a secret": f"INSERT INTO participants VALUES ('coffee', 5, '{hashed(0)}', 1)",
+    "a number given twice": f"INSERT INTO participants VALUES ('coffee', 4, '{D}', 1)",
+    "a seat in no round": f"INSERT INTO participants VALUES ('coffee', 5, '{D}', 7)",
+    "a number that JSON does not read exactly": f"INSERT INTO participants VALUES ('coffee', {2**53}, '{D}', 1)",
+    "leaving a closed round": "DELETE FROM participants WHERE number = 0",
+    "a second signing key": f"INSERT INTO signing_keys VALUES (2, '{D}')",
     "moving to another round": "UPDATE participants SET round = 1 WHERE number = 0",
     "a state that does not exist": "UPDATE campaigns SET state = 'lost'",
     "finishing without a selection": "UPDATE campaigns SET state = 'finished'",
@@ -94,7 +96,8 @@ def test_the_same_statement_is_accepted_where_it_is_valid(busy: Store) -> None:
     with busy.writing() as connection:
         for statement in (
             f"INSERT INTO reports VALUES ('coffee', 4, 1, 2, '{D}')",
-            f"INSERT INTO participants VALUES ('coffee', 5, '{D}', NULL, 1)",
+            f"INSERT INTO participants VALUES ('coffee', 5, '{D}', 1)",
+            "DELETE FROM participants WHERE number = 5",
             "UPDATE rounds SET state = 'closed', counts = '[0,1,1]', nulls = 0 WHERE number = 1",
             "INSERT INTO rounds (campaign, number, state) VALUES ('coffee', 2, 'opening')",
         ):
@@ -107,14 +110,14 @@ def test_replacing_a_report_is_refused_as_well(busy: Store) -> None:
     with pytest.raises(StoreError, match="never changed"):
         run(busy, f"INSERT INTO reports VALUES ('coffee', 3, 1, 2, '{D}') {on_conflict}")
     if busy.where.startswith("sqlite"):
-        with pytest.raises(StoreError, match="never changed"):
+        with pytest.raises(StoreError, match="deleted only with its seat"):
             run(busy, f"INSERT OR REPLACE INTO reports VALUES ('coffee', 3, 1, 2, '{D}')")
     else:
         with pytest.raises(StoreError, match="never changed"):
             run(busy, "TRUNCATE reports CASCADE")
 
 
-def test_a_selection_holds_reporters_once_and_is_never_changed(store: Store) -> None:
+def test_a_selection_holds_reporters_once_and_is_never_changed(store: Store, numbered: None) -> None:
     started(store)
     assert all_accepted(store, [report(seat, 1) for seat in seated(store, 3)[:2]])
     close_round(store, NAME, 0)
@@ -141,7 +144,7 @@ def test_migrations_make_the_schema_that_queries_use(store: Store) -> None:
         checks = {
             check["name"] for name in metadata.tables for check in inspect(connection).get_check_constraints(name)
         }
-        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "0002"
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "0001"
     written = {c.name for t in metadata.tables.values() for c in t.constraints if type(c).__name__ == "CheckConstraint"}
     assert checks == written
 
@@ -173,7 +176,7 @@ def test_processes_that_open_an_empty_database_together_all_succeed(url: str) ->
     def opened(_: int) -> str:
         together.wait()
         with open_store(url) as store:
-            return create_campaign(store, f"c{_}", "{}", offer="x", seed=0, created=0).state
+            return drafted(store, f"c{_}").state
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(opened, range(4))) == ["draft"] * 4
@@ -277,5 +280,42 @@ def test_devices_that_ask_at_once_get_different_seats_and_one_that_asks_twice_ge
         assert [seats[2 * n] == seats[2 * n + 1] or "no-seat" in seats[2 * n : 2 * n + 2] for n in range(30)] == [
             True
         ] * 30
-        assert {seat.participant for seat in seats if isinstance(seat, StoredSeat)} == set(range(20))
+        assert len({seat.participant for seat in seats if isinstance(seat, StoredSeat)}) == 20
         assert round_progress(store, NAME)[0].seated == 20
+
+
+def test_whoever_withdraws_while_reports_arrive_and_the_round_closes_is_counted_or_forgotten(url: str) -> None:
+    people = 90
+    with open_store(url) as store, open_store(url) as another:
+        started(store)
+        seats = seated(store, people)
+        together, some_sent = Barrier(2), Event()
+
+        def send() -> list[str]:
+            together.wait()
+            outcomes: list[str] = []
+            for number, seat in enumerate(seats):
+                outcomes += add_reports(store, [report(seat, 1)])
+                if number == people // 4:
+                    some_sent.set()
+            return outcomes
+
+        def leave() -> list[object]:
+            together.wait()
+            return [withdraw(another, NAME, hashed(number)) for number in range(people - 1, -1, -1)]
+
+        def close() -> int:
+            some_sent.wait()
+            return close_round(store, NAME, 0).reports
+
+        with ThreadPoolExecutor(3) as pool:
+            sending, leaving, closing = pool.submit(send), pool.submit(leave), pool.submit(close)
+        sent, left, counted = sending.result(), leaving.result(), closing.result()
+        gone = {number for number in left if isinstance(number, int)}
+        assert {one for one in left if isinstance(one, str)} <= {"round-closed"}
+        accepted = {seat.participant for seat, outcome in zip(seats, sent, strict=True) if outcome == "accepted"}
+        stored = set(reports_of(store, NAME).participant.tolist())
+        assert stored == accepted - gone
+        assert len(stored) == counted
+        assert set(sent) <= {"accepted", "unknown-participant", "round-closed"}
+        assert round_progress(store, NAME)[0].seated == people - len(gone)

@@ -40,20 +40,62 @@ from crowdveil.wire import (
     Receipt,
     Report,
     RoundEstimate,
+    RoundNotice,
     RoundView,
     Seat,
     SeatRequest,
     SelectionRow,
     StateChange,
+    Terms,
+    Withdrawal,
     policy_etag,
     secret_digest,
 )
 from crowdveil.wire.message import MAX_OFFER_BYTES
+from crowdveil.wire.schemas import wire_messages
 from tests.town import square_town
 
 H = "0123456789abcdef" * 4
 AREA: dict[str, Any] = {"kind": "points", "xy_m": [[0, 0], [1000, 0]]}
-SEAT = Seat(protocol=1, campaign="coffee", participant=41, round=2, policy_hash=H)
+SEAT = Seat(protocol=1, campaign="coffee", participant=41, round=2, policy_hash=H, terms_hash=H)
+PRIVATE_KEY = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60"
+"""The secret key of RFC 8032, 7.1, test 1."""
+SERVER_KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+TERMS = Terms(
+    protocol=1,
+    campaign="coffee",
+    server_key=SERVER_KEY,
+    name="Kaffee für alle",
+    offer="A coffee",
+    area=AREA,
+    targets=(1,),
+    epsilon_per_km=1.5,
+    null_epsilon=4.0,
+    grade_epsilon=3.0,
+    delta=0.25,
+    rule="target-aware",
+    period="day",
+    enrolment="invite",
+    rounds=6,
+    seed_hash=H,
+)
+TERMS_BYTES = (
+    b'{"area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"campaign":"coffee","delta":0.25,"enrolment":"invite",'
+    b'"epsilon_per_km":1.5,"grade_epsilon":3.0,"name":"Kaffee f\\u00fcr alle","null_epsilon":4.0,"offer":"A coffee",'
+    b'"period":"day","protocol":1,"rounds":6,"rule":"target-aware","seed_hash":"%s","server_key":"%s","targets":[1]}'
+    % (H.encode(), SERVER_KEY.encode())
+)
+TERMS_HASH = "d5c138c74b448041f98d43d0fa6e60a665813434b466cfd6fb5e916f975e972c"
+SIGNATURE = (
+    "44afdb27774696cb90dad6bab799449bccb0812a281d08b508b5979ec7f2b322"
+    "833b5e2eb897b037d0a18a83740ffa039674b4a51dfb4b5608e91794dac2340e"
+)
+NOTICE = RoundNotice.of(TERMS, 2, H, PRIVATE_KEY)
+NOTICE_BYTES = b'{"campaign":"coffee","policy_hash":"%s","round":2,"signature":"%s","terms_hash":"%s"}' % (
+    H.encode(),
+    SIGNATURE.encode(),
+    TERMS_HASH.encode(),
+)
 PLAN = CampaignPlan(
     protocol=1,
     name="Coffee",
@@ -66,36 +108,20 @@ PLAN = CampaignPlan(
     wanted=9,
 )
 PLAN_BYTES = (
-    b'{"algorithm":"crowdveil","area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"confidence":0.95,"deadline_s":null,'
-    b'"delta":0.25,'
-    b'"enrolment":"open","epsilon_per_km":1.5,"name":"Coffee","null_epsilon":null,"offer":"A coffee","period":"week",'
-    b'"prior":null,"protocol":1,"round_size":null,"rounds":6,"rule":"random","seed":null,"share":null,"targets":[1],"users":90,"wanted":9}'
+    b'{"algorithm":"crowdveil","area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"beyond_default_limits":false,'
+    b'"confidence":0.95,"deadline_s":604800,"delta":0.25,"enrolment":"invite","epsilon_per_km":1.5,'
+    b'"grade_epsilon":4.1588830833596715,"name":"Coffee","null_epsilon":4.1588830833596715,"offer":"A coffee",'
+    b'"period":"week","prior":null,"protocol":1,"round_size":null,"rounds":6,"rule":"random","seed":null,"share":null,'
+    b'"targets":[1],"users":90,"wanted":9}'
 )
 STATUS = b'{"campaign":"coffee","offer":"A coffee","padding":"%s","participant":41,"protocol":1,"state":"selected"}'
 
 MESSAGES: dict[str, tuple[Message, bytes]] = {
+    "Terms": (TERMS, TERMS_BYTES),
+    "RoundNotice": (NOTICE, NOTICE_BYTES),
     "Announcement": (
-        Announcement(
-            protocol=1,
-            campaign="coffee",
-            name="Kaffee für alle",
-            offer="A coffee",
-            area=AREA,
-            targets=(1,),
-            epsilon_per_km=1.5,
-            delta=0.25,
-            rule="target-aware",
-            period="day",
-            enrolment="open",
-            rounds=6,
-            round=2,
-            policy_hash=H,
-            state="open",
-        ),
-        b'{"area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"campaign":"coffee","delta":0.25,"enrolment":"open",'
-        b'"epsilon_per_km":1.5,"name":"Kaffee f\\u00fcr alle","null_epsilon":null,"offer":"A coffee","period":"day",'
-        b'"policy_hash":"%s","protocol":1,"round":2,"rounds":6,"rule":"target-aware","state":"open","targets":[1]}'
-        % H.encode(),
+        Announcement(protocol=1, terms=TERMS, notice=NOTICE, state="open"),
+        b'{"notice":%s,"protocol":1,"state":"open","terms":%s}' % (NOTICE_BYTES, TERMS_BYTES),
     ),
     "SeatRequest": (
         SeatRequest(protocol=1, secret_digest=H),
@@ -103,7 +129,8 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
     ),
     "Seat": (
         SEAT,
-        b'{"campaign":"coffee","participant":41,"policy_hash":"%s","protocol":1,"round":2}' % H.encode(),
+        b'{"campaign":"coffee","participant":41,"policy_hash":"%s","protocol":1,"round":2,"terms_hash":"%s"}'
+        % (H.encode(), H.encode()),
     ),
     "Report": (
         Report.of(SEAT, 123),
@@ -113,6 +140,10 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         Receipt.of("coffee", 41, Report.of(SEAT, None)),
         b'{"campaign":"coffee","digest":"011356eb7df0e7e4ecfbe2f84c4900c06e740539c09bb5e8099387a59205e097",'
         b'"participant":41,"protocol":1,"round":2}',
+    ),
+    "Withdrawal": (
+        Withdrawal(protocol=1, campaign="coffee", participant=41),
+        b'{"campaign":"coffee","participant":41,"protocol":1}',
     ),
     "ParticipantStatus": (
         ParticipantStatus.of("coffee", 41, "selected", "A coffee"),
@@ -125,6 +156,8 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             campaign="coffee",
             state="open",
             plan=PLAN,
+            server_key=SERVER_KEY,
+            terms_hash=H,
             created=1700000000,
             rounds=(
                 RoundView(
@@ -142,7 +175,8 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         ),
         b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expected_coverage":null,"plan":%s,"protocol":1,"rounds":'
         b'[{"accepted":14,"deadline":null,"number":0,"policy_hash":"%s","refused":{"round-closed":1},"seated":15,'
-        b'"size":15,"state":"closed"}],"selected":null,"state":"open"}' % (PLAN_BYTES, H.encode()),
+        b'"size":15,"state":"closed"}],"selected":null,"server_key":"%s","state":"open","terms_hash":"%s"}'
+        % (PLAN_BYTES, H.encode(), SERVER_KEY.encode(), H.encode()),
     ),
     "CampaignList": (
         CampaignList(
@@ -153,7 +187,11 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
     ),
     "StateChange": (StateChange(protocol=1, state="paused"), b'{"protocol":1,"state":"paused"}'),
     "InviteRequest": (InviteRequest(protocol=1, count=2), b'{"count":2,"protocol":1}'),
-    "Invites": (Invites(protocol=1, invites=("a-b", "c_d")), b'{"invites":["a-b","c_d"],"protocol":1}'),
+    "Invites": (
+        Invites(protocol=1, invites=("a-b", "c_d"), server_key=SERVER_KEY, terms_hash=H, policy_hash=None),
+        b'{"invites":["a-b","c_d"],"policy_hash":null,"protocol":1,"server_key":"%s","terms_hash":"%s"}'
+        % (SERVER_KEY.encode(), H.encode()),
+    ),
     "Preview": (
         Preview(
             protocol=1,
@@ -184,8 +222,16 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         b'"protocol":1,"regions":[[[0.0,1.0],[1.0,2.0]]]}',
     ),
     "Estimates": (
-        Estimates(protocol=1, rounds=(RoundEstimate(round=0, prior=(0.25, 0.75), expected_coverage=0.5),)),
-        b'{"protocol":1,"rounds":[{"expected_coverage":0.5,"prior":[0.25,0.75],"round":0}]}',
+        Estimates(
+            protocol=1,
+            rounds=(
+                RoundEstimate(
+                    round=0, prior=(0.25, 0.75), grade_shares=(0.5, 0.25), outside_share=0.25, expected_coverage=0.5
+                ),
+            ),
+        ),
+        b'{"protocol":1,"rounds":[{"expected_coverage":0.5,"grade_shares":[0.5,0.25],"outside_share":0.25,'
+        b'"prior":[0.25,0.75],"round":0}]}',
     ),
     "Health": (Health(protocol=1, status="ok"), b'{"protocol":1,"status":"ok"}'),
     "SelectionRow": (
@@ -197,14 +243,17 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             protocol=1,
             campaign="coffee",
             plan=PLAN,
-            seed=7,
+            terms=TERMS,
+            seed=H,
+            notices=(NOTICE,),
             rounds=(AuditRound.of(0, b"policy", (1, 0), 1),),
-            rows=((0, 0, 0), (1, 0, None)),
+            rows=((0, H, 0, 0), (1, H, 0, None)),
             selection=AuditSelection(participants=(0,), chances=(0.5,), hits=1, short=8),
         ),
-        b'{"campaign":"coffee","plan":%s,"protocol":1,"rounds":[{"counts":[1,0],"nulls":1,"number":0,'
-        b'"policy":"cG9saWN5"}],"rows":[[0,0,0],[1,0,null]],"seed":7,"selection":{"chances":[0.5],"hits":1,'
-        b'"participants":[0],"short":8}}' % PLAN_BYTES,
+        b'{"campaign":"coffee","notices":[%s],"plan":%s,"protocol":1,"rounds":[{"counts":[1,0],"nulls":1,"number":0,'
+        b'"policy":"cG9saWN5"}],"rows":[[0,"%s",0,0],[1,"%s",0,null]],"seed":"%s","selection":{"chances":[0.5],'
+        b'"hits":1,"participants":[0],"short":8},"terms":%s}'
+        % (NOTICE_BYTES, PLAN_BYTES, H.encode(), H.encode(), H.encode(), TERMS_BYTES),
     ),
     "Problem": (
         Problem.of_input(InputError("symbol", "12", "should be 8 digits")),
@@ -227,7 +276,7 @@ def altered(name: str, change: Callable[[dict[str, Any]], object]) -> bytes:
 
 
 def test_every_message_has_its_bytes_written_down() -> None:
-    assert {one.__name__ for one in Message.__subclasses__()} == MESSAGES.keys() | PARTS
+    assert {one.__name__ for one in wire_messages()} == MESSAGES.keys() | PARTS
 
 
 @pytest.mark.parametrize("name", MESSAGES)
@@ -308,14 +357,14 @@ def test_a_message_with_an_unknown_field_is_refused(name: str) -> None:
         type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.update(extra=1)))
 
 
-@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in ("Problem", "SelectionRow")])
+@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in ("Problem", "RoundNotice", "SelectionRow")])
 @pytest.mark.parametrize("protocol", [0, 2, "1", 1.0, True, None])
 def test_a_message_of_another_protocol_is_refused(name: str, protocol: object) -> None:
     with pytest.raises(InputError, match="protocol"):
         type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.update(protocol=protocol)))
 
 
-@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in ("Problem", "SelectionRow")])
+@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in ("Problem", "RoundNotice", "SelectionRow")])
 def test_a_message_that_does_not_say_its_protocol_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="protocol = None: is missing"):
         type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.pop("protocol")))
@@ -339,18 +388,22 @@ WRONG: list[tuple[str, str, object]] = [
     ("Seat", "campaign", ""),
     ("SeatRequest", "secret_digest", None),
     ("SeatRequest", "invite", "with space"),
-    ("Announcement", "round", None),
-    ("Announcement", "policy_hash", None),
+    ("Announcement", "terms", None),
     ("Announcement", "state", "lost"),
-    ("Announcement", "rule", "nearest"),
-    ("Announcement", "epsilon_per_km", 0),
-    ("Announcement", "epsilon_per_km", "1.5"),
-    ("Announcement", "targets", []),
-    ("Announcement", "targets", [1.0]),
-    ("Announcement", "targets", "1"),
-    ("Announcement", "area", {"kind": "points", "xy_m": [[0.5, 0]]}),
-    ("Announcement", "area", {"kind": "points", "deep": [{"x": None}]}),
-    ("Announcement", "area", []),
+    ("Terms", "rule", "nearest"),
+    ("Terms", "epsilon_per_km", 0),
+    ("Terms", "epsilon_per_km", "1.5"),
+    ("Terms", "null_epsilon", None),
+    ("Terms", "targets", []),
+    ("Terms", "targets", [1.0]),
+    ("Terms", "targets", "1"),
+    ("Terms", "area", {"kind": "points", "xy_m": [[0.5, 0]]}),
+    ("Terms", "area", {"kind": "points", "deep": [{"x": None}]}),
+    ("Terms", "area", []),
+    ("Terms", "server_key", H[:-1]),
+    ("Terms", "server_key", H.upper()),
+    ("RoundNotice", "signature", H),
+    ("RoundNotice", "policy_hash", None),
     ("CampaignPlan", "name", "two\nlines"),
     ("CampaignPlan", "name", ""),
     ("CampaignPlan", "offer", "null\x00"),
@@ -359,11 +412,14 @@ WRONG: list[tuple[str, str, object]] = [
     ("CampaignPlan", "wanted", None),
     ("CampaignPlan", "confidence", 1),
     ("CampaignPlan", "delta", -0.1),
+    ("CampaignPlan", "seed", 7),
+    ("CampaignPlan", "null_epsilon", None),
+    ("CampaignPlan", "beyond_default_limits", 1),
     ("ParticipantStatus", "padding", ""),
     ("ParticipantStatus", "offer", None),
     ("ParticipantStatus", "state", "reported"),
-    ("AuditRecord", "rows", [[0, 0]]),
-    ("AuditRecord", "rows", [[0, 0, "1"]]),
+    ("AuditRecord", "rows", [[0, 0, 0]]),
+    ("AuditRecord", "rows", [[0, H, 0, "1"]]),
     ("AuditRecord", "rounds", [{"number": 0, "policy": "not base64!", "counts": [], "nulls": 0}]),
     ("AuditRecord", "selection", {"participants": [1], "chances": [], "hits": 0, "short": 0}),
     ("SelectionRow", "chance", 1.5),
@@ -382,7 +438,7 @@ def test_a_value_that_is_not_valid_is_refused(name: str, field: str, value: obje
 
 @pytest.mark.parametrize("number", [nan, inf, -inf])
 @pytest.mark.parametrize(
-    ("name", "field"), [("Announcement", "delta"), ("CampaignPlan", "epsilon_per_km"), ("SelectionRow", "chance")]
+    ("name", "field"), [("Terms", "delta"), ("CampaignPlan", "epsilon_per_km"), ("SelectionRow", "chance")]
 )
 def test_nan_and_infinity_are_refused_in_json_and_in_the_library(name: str, field: str, number: float) -> None:
     message = MESSAGES[name][0]

@@ -12,6 +12,9 @@
     previews        processes of their own: the expected coverage of a campaign that is being planned
     child_process   starts such a process again if it ends
     rate_limit      how many requests an address may make
+    seat_limit      how many seats an address may take in an open campaign
+    timed_protocol  cuts off requests that do not arrive
+    terms           what a campaign announces; refuses what every default device would refuse
     refusals        turns every error into a problem document
     services        what the routes share: store, queue, cached announcements and policies
     views           what operators see of a campaign, and the audit record

@@ -1,9 +1,9 @@
-"""Check the address that a server should listen at, before anything else is done."""
+"""Check the addresses that a server is given, before anything else is done."""
 
 from __future__ import annotations
 
 import socket
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 from crowdveil.errors import InputError
 
@@ -23,6 +23,18 @@ def check_address(host: str, port: int) -> None:
         except OSError as error:
             field, value = ("host", host) if port == 0 else ("port", f"{host}:{port}")
             raise InputError(field, value, f"cannot be listened at ({error.strerror}); choose another") from None
+
+
+def check_proxy(address: str) -> str:
+    """Refuse what is neither the address of a machine nor a network, and return it as it is compared."""
+    try:
+        network = ip_network(address)
+    except ValueError:
+        expected = "should be an address such as 127.0.0.1, or a network such as 10.0.0.0/8"
+        raise InputError("trusted_proxy", address, expected) from None
+    if network.prefixlen == 0:
+        raise InputError("trusted_proxy", address, "should not be every address: anyone could then claim any address")
+    return str(network.network_address) if network.prefixlen == network.max_prefixlen else str(network)
 
 
 def is_loopback(host: str) -> bool:

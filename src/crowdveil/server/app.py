@@ -27,10 +27,11 @@ from crowdveil.server.previews import Previews
 from crowdveil.server.rate_limit import RateLimiter
 from crowdveil.server.refusals import RequestRefused, answer, refuse, refuse_input
 from crowdveil.server.request_guard import RequestGuard
+from crowdveil.server.seat_limit import SeatLimiter
 from crowdveil.server.services import Services
 from crowdveil.server.settings import ServerSettings
-from crowdveil.store import Store
-from crowdveil.wire import first_error, json_schemas
+from crowdveil.store import Store, signing_key
+from crowdveil.wire import first_error, json_schemas, new_private_key, public_key
 
 
 def create_app(
@@ -44,6 +45,7 @@ def create_app(
 ) -> FastAPI:
     """Build the server without its scheduler, which `run.serve` starts; `scheduler.step` does one step of it."""
     settings, metrics = settings or ServerSettings(), metrics or Metrics()
+    server_key = public_key(signing_key(store, new_private_key()))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -55,6 +57,8 @@ def create_app(
             commit_queue=commit_queue,
             previews=Previews(),
             failures=RateLimiter(settings.failures_per_minute),
+            seat_limiter=SeatLimiter(settings.seats_per_address),
+            server_key=server_key,
             wake=wake,
             clock=clock,
         )

@@ -26,7 +26,7 @@ def make_area(asked: AreaRequest) -> Area:
     if asked.resolution is not None:
         return Hexagons.from_bounds(*asked.bounds, resolution=asked.resolution)
     assert asked.cell_km is not None, "the message holds exactly one kind"
-    return Grid.from_bounds(*asked.bounds, cell_km=asked.cell_km)
+    return Grid.on_lattice(*asked.bounds, cell_km=asked.cell_km)
 
 
 def shape_of(area: Area) -> AreaShape:

@@ -34,7 +34,10 @@ from crowdveil.store import (
 from crowdveil.wire import Report
 
 MAX_CACHED_SEATS = 100_000
-"""Seats cached between the seat request and the report. They never change, so the cache cannot be stale."""
+"""Seats cached between the seat request and the report.
+
+A seat never changes. One that was withdrawn is unknown to the database, which decides about every report.
+"""
 
 GC_THRESHOLD = 20_000
 """Allocations between two garbage collections (default of Python: 700); about those of a hundred requests."""

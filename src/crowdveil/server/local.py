@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from crowdveil.errors import CrowdveilError
 from crowdveil.extras import require_extra
@@ -56,7 +56,7 @@ def local_server(folder: Path) -> Iterator[LocalServer]:
     command += ["--new-token", "--token-file", str(token_file)]
     # The variable may name the database of a real server, which this one should not use.
     environment = {name: value for name, value in os.environ.items() if name != "CROWDVEIL_DATABASE"}
-    with _on((signal.SIGTERM,), _end), log.open("wb") as errors:
+    with _on((signal.SIGTERM,), _end), _private(log) as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment
         )
@@ -65,6 +65,13 @@ def local_server(folder: Path) -> Iterator[LocalServer]:
             yield LocalServer(url, token_file.read_text(encoding="ascii").strip(), token_file, process)
         finally:
             _stop(process)
+
+
+def _private(path: Path) -> BinaryIO:
+    """Open a file for writing that nobody else may read."""
+    handle = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    os.chmod(path, 0o600)
+    return open(handle, "wb")
 
 
 @contextmanager

@@ -34,6 +34,9 @@ class Metrics:
             ["outcome"],
             registry=self.registry,
         )
+        self.withdrawals = Counter(
+            "crowdveil_withdrawals", "Participants who left before their round was closed", registry=self.registry
+        )
         self.commits = Histogram(
             "crowdveil_commit_seconds",
             "Duration of a commit of seats and reports",

@@ -10,13 +10,14 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from crowdveil.campaign.from_wire import plan_from_wire
+from crowdveil.campaign.from_wire import NO_SEED, plan_from_wire
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.server.areas import make_area, shape_of
 from crowdveil.server.logs import log
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.server.requests import BEARER, CampaignPath, OperatorName, ServicesOf, body_of, problems, read, send
 from crowdveil.server.services import Services, read_plan
+from crowdveil.server.terms import check_default_limits, make_terms, read_terms
 from crowdveil.server.views import audit_record, campaign_view, selection_rows
 from crowdveil.store import (
     Campaign,
@@ -51,8 +52,7 @@ from crowdveil.wire import (
 )
 
 routes = APIRouter(prefix="/v1/operator", tags=["operators"])
-SEED_BITS = 53
-"""JSON of every language reads whole numbers of this size exactly."""
+SEED_BYTES = 32
 CLOSING_ATTEMPTS = 5
 """Closing a campaign is tried again when the scheduler opens the next round at the same moment."""
 OPERATOR_PROBLEMS: tuple[ProblemKind, ...] = ("unauthorized", "forbidden")
@@ -120,10 +120,20 @@ async def invite(campaign: CampaignPath, request: Request, who: OperatorName, se
     """Make invites, each for one device; they cannot be shown again."""
     body = await read(request, InviteRequest)
     invites = tuple(secrets.token_urlsafe(16) for _ in range(body.count))
-    await run_in_threadpool(_found, services, campaign)
+    found = await run_in_threadpool(_found, services, campaign)
     await run_in_threadpool(add_invites, services.store, campaign, [secret_digest(one) for one in invites])
     log().info("invites-created", extra={"campaign": campaign, "count": body.count, "operator": who})
-    return send(Invites(protocol=PROTOCOL, invites=invites))
+    terms = read_terms(found.terms)
+    policy_hash = await run_in_threadpool(_only_policy, services, found)
+    return send(
+        Invites(
+            protocol=PROTOCOL,
+            invites=invites,
+            server_key=terms.server_key,
+            terms_hash=terms.hash,
+            policy_hash=policy_hash,
+        )
+    )
 
 
 @routes.post(
@@ -164,7 +174,13 @@ async def estimates(campaign: CampaignPath, _: OperatorName, services: ServicesO
     await run_in_threadpool(_found, services, campaign)
     found = await run_in_threadpool(estimates_of, services.store, campaign)
     rows = (
-        RoundEstimate(round=number, prior=one.prior, expected_coverage=one.expected_coverage)
+        RoundEstimate(
+            round=number,
+            prior=one.prior,
+            grade_shares=one.grade_shares,
+            outside_share=one.outside_share,
+            expected_coverage=one.expected_coverage,
+        )
         for number, one in found.items()
     )
     return send(Estimates(protocol=PROTOCOL, rounds=tuple(rows)))
@@ -206,7 +222,7 @@ async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) 
 
 def _check_plan(new: CampaignPlan) -> None:
     try:
-        plan_from_wire(new, new.seed or 0)
+        plan_from_wire(new, new.seed or NO_SEED)
     except InputError as error:
         raise refuse_input(error) from None
     except CrowdveilError as error:
@@ -225,13 +241,17 @@ def _shape(request: AreaRequest) -> AreaShape:
 def _create(services: Services, campaign: str, new: CampaignPlan) -> CampaignView:
     _check_plan(new)
     text = new.to_bytes().decode("ascii")
-    seed = secrets.randbits(SEED_BITS) if new.seed is None else new.seed
+    seed = secrets.token_hex(SEED_BYTES) if new.seed is None else new.seed
     created = int(services.clock())
+    terms = make_terms(campaign, new, server_key=services.server_key, seed=seed)
+    if not new.beyond_default_limits:
+        check_default_limits(terms)
     try:
         stored = create_campaign(
             services.store,
             campaign,
             text,
+            terms=terms.to_bytes().decode("ascii"),
             offer=new.offer,
             seed=seed,
             created=created,
@@ -262,6 +282,12 @@ def _close_rounds(services: Services, campaign: str) -> None:
     for one in rounds_of(services.store, campaign):
         if one.state == "open":
             close_round(services.store, campaign, one.number)
+
+
+def _only_policy(services: Services, campaign: Campaign) -> str | None:
+    """Return the hash of the policy of a campaign with one round, once it is open: an invite link can name it."""
+    rounds = rounds_of(services.store, campaign.id)
+    return rounds[0].policy_hash if rounds and read_plan(campaign.plan).rounds == 1 else None
 
 
 def _found(services: Services, campaign: str) -> Campaign:

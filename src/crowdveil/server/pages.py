@@ -12,14 +12,13 @@ import re
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from crowdveil.errors import InputError
+from crowdveil.server.page_files import FOLDER, NOT_BUILT, content_policy
 from crowdveil.server.refusals import refuse
 
-FOLDER = Path(__file__).parent / "pages"
 TILES = b'<meta name="crowdveil-tiles" content="">'
 """Where the pages read the address of a tile server."""
 TYPES = {".webmanifest": "application/manifest+json", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -45,7 +44,7 @@ def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None
     """Add the routes of the pages; if they were not built, the routes say how to build them."""
     routes = APIRouter(include_in_schema=False)
     files = _read(folder, tile_url)
-    headers = {"content-security-policy": content_policy(tile_url), "cache-control": "no-cache"}
+    headers = {"content-security-policy": _headed(tile_url), "cache-control": "no-cache"}
 
     @routes.get("/")
     async def start() -> Response:
@@ -62,7 +61,7 @@ def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None
     @routes.get("/join/{campaign}/")
     async def join(request: Request) -> Response:
         # No tiles here: requesting the tile of a place would reveal the place.
-        own = {**headers, "content-security-policy": content_policy(None)}
+        own = {**headers, "content-security-policy": _headed(None)}
         return _send(files.get("join.html"), request.headers.get("accept-encoding", ""), own)
 
     @routes.get("/pages/{name:path}")
@@ -84,15 +83,9 @@ def check_tiles(tile_url: str) -> str:
     return tile_url
 
 
-def content_policy(tile_url: str | None) -> str:
-    """Return the content security policy: the pages load only from this server, and tiles from the tile server."""
-    # {s} stands for one of several hosts, a.tiles.example.org and so on.
-    tiles = "" if tile_url is None else " {0.scheme}://{0.netloc}".format(urlsplit(tile_url.replace("{s}", "*")))
-    return (
-        f"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:{tiles}; "
-        "connect-src 'self'; worker-src 'self'; manifest-src 'self'; font-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
+def _headed(tile_url: str | None) -> str:
+    """Return the policy as a header says it; that nobody may frame the page cannot be said in the page itself."""
+    return f"{content_policy(tile_url)}; frame-ancestors 'none'"
 
 
 def _read(folder: Path, tile_url: str | None) -> dict[str, PageFile]:
@@ -109,10 +102,7 @@ def _read(folder: Path, tile_url: str | None) -> dict[str, PageFile]:
 
 def _send(file: PageFile | None, request_encoding: str, headers: dict[str, str]) -> Response:
     if file is None:
-        raise refuse(
-            "not-found",
-            "this installation has no pages; `make web` builds them in a clone, `make wheel` puts them into a wheel",
-        )
+        raise refuse("not-found", NOT_BUILT)
     sent = {**headers, "vary": "accept-encoding"}
     if "gzip" in request_encoding:
         return Response(file.compressed, media_type=file.media_type, headers={**sent, "content-encoding": "gzip"})

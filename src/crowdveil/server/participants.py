@@ -1,4 +1,4 @@
-"""Serve devices: give seats, store one report of each, and tell whether they were selected."""
+"""Serve devices: give seats, store one report of each, forget who withdraws, and tell whether they were selected."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.server.commit_queue import ReportJob
+from crowdveil.server.rate_limit import is_loopback
 from crowdveil.server.refusals import refuse
+from crowdveil.server.request_guard import address_of
 from crowdveil.server.requests import (
     BEARER,
     CAMPAIGN,
@@ -22,10 +24,10 @@ from crowdveil.server.requests import (
     services_of,
     unknown_secret,
 )
-from crowdveil.server.services import Services
-from crowdveil.store import NoSeat, SeatClaim, get_campaign, participant_state, seats_of
+from crowdveil.server.services import KnownTerms, Services
+from crowdveil.store import NoSeat, SeatClaim, get_campaign, participant_state, seats_of, withdraw
 from crowdveil.vocabulary import ParticipantState
-from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Report, Seat, SeatRequest, secret_digest
+from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Report, Seat, SeatRequest, Withdrawal, secret_digest
 
 routes = APIRouter(prefix="/v1/campaigns", tags=["participants"])
 # Every device takes a seat and reports, so these two routes read the request themselves: the dependencies and
@@ -35,6 +37,10 @@ NO_SEAT: dict[NoSeat, str] = {
     "not-found": "the campaign was not found, or has not started yet",
     "wrong-state": "the campaign is over",
 }
+STAYS = (
+    "the round is closed, and its counts, which contain your report, are used already; what stays is a random number, "
+    "the hash of your device's secret, the round and the symbol: no name, no address, no time"
+)
 
 
 @routes.post(
@@ -42,19 +48,33 @@ NO_SEAT: dict[NoSeat, str] = {
     response_model=Seat,
     openapi_extra={**CAMPAIGN, **body_of(SeatRequest)},
     responses=problems(
-        "malformed", "not-found", "wrong-state", "no-seat", "bad-invite", "paused", "unsupported-media-type"
+        "malformed",
+        "not-found",
+        "wrong-state",
+        "no-seat",
+        "bad-invite",
+        "too-many-seats",
+        "paused",
+        "unsupported-media-type",
     ),
 )
 async def take_seat(request: Request) -> Response:
     """Give a seat in the open round; a secret that has a seat gets the same one again."""
     services, campaign = await services_of(request), campaign_of(request)
     body = await read(request, SeatRequest)
+    known = await _known_terms(services, campaign)
+    limited = known.terms.enrolment == "open" and not is_loopback(address_of(request.scope))
+    who = (campaign, address_of(request.scope), body.secret_digest)
+    if limited and not services.seat_limiter.allows(*who):
+        await _check_seated(services, campaign, body.secret_digest)
     invite = None if body.invite is None else secret_digest(body.invite)
     found = await services.commit_queue.take_seat(SeatClaim(campaign, body.secret_digest, invite))
     if isinstance(found, str):
         draft = found == "wrong-state" and await run_in_threadpool(services.announcement, campaign) is None
         kind: NoSeat = "not-found" if draft else found
         raise refuse(kind, NO_SEAT.get(kind))
+    if limited:
+        services.seat_limiter.count(*who)
     return send(
         Seat(
             protocol=PROTOCOL,
@@ -62,6 +82,7 @@ async def take_seat(request: Request) -> Response:
             participant=found.participant,
             round=found.round,
             policy_hash=found.policy_hash,
+            terms_hash=known.hash,
         )
     )
 
@@ -88,8 +109,8 @@ async def store_report(request: Request) -> Response:
     """Store a report permanently. The same report again gets the same receipt; a different one is refused."""
     services, campaign, secret_hash = await services_of(request), campaign_of(request), await bearer(request)
     report = await read(request, Report)
-    if report.symbol_number is None and not await run_in_threadpool(services.accepts_null, campaign):
-        raise refuse("wrong-symbol", "this campaign protects NULL; draw a symbol from the policy's row for NULL")
+    if report.symbol_number is None and (await _known_terms(services, campaign)).terms.null_epsilon is not None:
+        raise refuse("wrong-symbol", "this campaign protects being outside; draw a symbol from the policy's last row")
     # Returns only after the commit: nothing is acknowledged that is not on disk.
     result = await services.commit_queue.store_report(ReportJob(campaign, secret_hash, report))
     if result.outcome == "accepted" or result.outcome == "repeated":
@@ -97,6 +118,27 @@ async def store_report(request: Request) -> Response:
     if result.outcome == "unknown-participant":
         raise await unknown_secret(services, secret_hash)
     raise refuse(result.outcome)
+
+
+@routes.delete(
+    "/{campaign}/report",
+    response_model=Withdrawal,
+    openapi_extra=BEARER,
+    responses=problems("unauthorized", "forbidden", "unknown-participant", "round-closed"),
+)
+async def withdraw_report(campaign: CampaignPath, secret_hash: Bearer, services: ServicesOf) -> Response:
+    """Forget a participant, with the seat and the report, until the round is closed.
+
+    The same request again is answered with unknown-participant: nothing is left by which to know who asks.
+    """
+    found = await run_in_threadpool(withdraw, services.store, campaign, secret_hash)
+    if found == "unknown-participant":
+        raise await unknown_secret(services, secret_hash)
+    if found == "round-closed":
+        raise refuse("round-closed", STAYS)
+    assert isinstance(found, int)
+    services.metrics.withdrawals.inc()
+    return send(Withdrawal(protocol=PROTOCOL, campaign=campaign, participant=found))
 
 
 @routes.get(
@@ -119,5 +161,19 @@ def _status(services: Services, campaign: str, secret_hash: str) -> tuple[int, P
     if seat is None or stored is None:
         return None
     state = participant_state(services.store, campaign, seat.participant)
-    assert state is not None, "participants are never removed"
-    return seat.participant, state, stored.offer
+    return None if state is None else (seat.participant, state, stored.offer)  # withdrawn meanwhile
+
+
+async def _known_terms(services: Services, campaign: str) -> KnownTerms:
+    known = services.known_terms.get(campaign)  # without another thread, which would cost as much as a request
+    if known is None:
+        known = await run_in_threadpool(services.terms, campaign)
+    if known is None:
+        raise refuse("not-found", NO_SEAT["not-found"])
+    return known
+
+
+async def _check_seated(services: Services, campaign: str, secret_hash: str) -> None:
+    """Refuse a new device where its address has taken all its seats; one that has a seat may ask again."""
+    if not await run_in_threadpool(seats_of, services.store, campaign, [secret_hash]):
+        raise refuse("too-many-seats")

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from crowdveil.area import Area
 from crowdveil.campaign import expected_coverage, preview_state
-from crowdveil.campaign.from_wire import plan_from_wire
+from crowdveil.campaign.from_wire import NO_SEED, plan_from_wire
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.server.child_process import ChildProcess, lines_from_parent, write_to_parent
@@ -129,7 +129,7 @@ def _other_numbers(new: CampaignPlan) -> Iterator[CampaignPlan]:
 def preview(line: bytes) -> Preview:
     """Solve the first round of a plan, and certify it; the curves are left empty."""
     new = CampaignPlan.from_bytes(line)
-    plan = plan_from_wire(new, new.seed or 0, _area(json.dumps(new.area)))
+    plan = plan_from_wire(new, new.seed or NO_SEED, _area(json.dumps(new.area)))
     state = preview_state(plan)
     policy = state.open_policy
     assert policy is not None, "a sketch has an open first round"
@@ -139,8 +139,8 @@ def preview(line: bytes) -> Preview:
         people_wanted=plan.wanted,
         beta=min(1.0, policy.beta),
         expected_coverage=_share(expected_coverage(state)),
-        by_chance=_share(float(state.prior[list(plan.targets)].sum() * (1 - state.null_share))),
-        hit_probability=tuple(policy.hit.tolist()),
+        by_chance=_share(float(policy.input_prior(state.prior, state.null_share)[list(plan.targets)].sum())),
+        hit_probability=tuple(policy.hit[: len(plan.area)].tolist()),
         private_from_epsilon_per_km=certify(policy).smallest_epsilon_per_km,
         by_epsilon=(),
         by_wanted=(),

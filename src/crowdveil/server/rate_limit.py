@@ -16,22 +16,33 @@ MAX_ADDRESSES = 100_000
 """Above this, the addresses that were idle longest are dropped."""
 
 
+class HashedNetworks:
+    """Hash addresses with a key that nobody else knows."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(16)
+
+    def hashed(self, address: str) -> bytes:
+        """Return the hash of an address's network."""
+        return hashlib.blake2b(network_of(address).encode(), key=self._key, digest_size=16).digest()
+
+
 class RateLimiter:
     """Allow a number of requests per minute from each address; those of a whole minute may come at once."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
         self._per_minute = per_minute
         self._clock = clock
-        self._key = secrets.token_bytes(16)
+        self._networks = HashedNetworks()
         self._buckets: OrderedDict[bytes, tuple[float, float]] = OrderedDict()
 
     def allows(self, address: str) -> bool:
         """Return whether one more request is within the limit, without counting it."""
-        return self._level(self._hashed(address)) >= 1
+        return self._level(self._networks.hashed(address)) >= 1
 
     def count(self, address: str) -> None:
         """Count one request."""
-        key = self._hashed(address)
+        key = self._networks.hashed(address)
         self._buckets[key] = (max(0.0, self._level(key) - 1), self._clock())
         self._buckets.move_to_end(key)
         if len(self._buckets) > MAX_ADDRESSES:
@@ -40,9 +51,6 @@ class RateLimiter:
     def _level(self, key: bytes) -> float:
         level, since = self._buckets.get(key, (float(self._per_minute), self._clock()))
         return min(float(self._per_minute), level + (self._clock() - since) * self._per_minute / 60)
-
-    def _hashed(self, address: str) -> bytes:
-        return hashlib.blake2b(network_of(address).encode(), key=self._key, digest_size=16).digest()
 
 
 def network_of(address: str) -> str:

@@ -1,8 +1,15 @@
-"""Guard every request: rate limits and body sizes before the routes, security headers and error answers after them."""
+"""Guard every request: rate limits and body sizes before the routes, security headers and error answers after them.
+
+The routes of participants, and only they, may be used by pages of any origin: a participant's page need not come from
+the server that it reports to. No cookies and no credentials are involved; a device's secret is in a header that the
+page sets itself.
+"""
 
 from __future__ import annotations
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from crowdveil.errors import StoreError
@@ -13,6 +20,17 @@ from crowdveil.server.refusals import RequestRefused, answer, refuse
 from crowdveil.server.settings import ServerSettings
 
 OPERATOR = "/v1/operator/"
+PARTICIPANT = "/v1/campaigns/"
+CROSS_ORIGIN = {
+    "access-control-allow-origin": "*",
+    "access-control-expose-headers": "etag, retry-after",
+    "cross-origin-resource-policy": "cross-origin",
+}
+PREFLIGHT = {
+    "access-control-allow-methods": "GET, POST, PUT, DELETE",
+    "access-control-allow-headers": "authorization, content-type, if-none-match",
+    "access-control-max-age": "86400",
+}
 HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-resource-policy": "same-origin",
@@ -37,19 +55,22 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
         status = 0
+        common = HEADERS | CROSS_ORIGIN if scope["path"].startswith(PARTICIPANT) else HEADERS
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in common.items():
                     headers.setdefault(name, value)
                 headers.setdefault("cache-control", "no-store")
             await send(message)
 
         try:
             await self._pass(scope, receive, send_with_headers)
+        except ClientDisconnect:
+            return  # nobody is there to be answered
         except Exception as error:
             refused = _refusal(error)
             if status:  # the answer has begun: end the connection, and the device will retry
@@ -65,6 +86,9 @@ class RequestGuard:
             if not self._limiter.allows(address):
                 raise refuse("too-many-requests")
             self._limiter.count(address)
+        if scope["method"] == "OPTIONS" and scope["path"].startswith(PARTICIPANT):
+            await Response(status_code=204, headers=PREFLIGHT)(scope, receive, send)
+            return
         operator = scope["path"].startswith(OPERATOR)
         limit = self._settings.operator_body_bytes if operator else self._settings.body_bytes
         announced = Headers(scope=scope).get("content-length", "0")

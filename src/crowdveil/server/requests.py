@@ -78,11 +78,11 @@ Bearer = Annotated[str, Depends(bearer)]
 
 async def operator(request: Request, shown: Bearer, services: ServicesOf) -> str:
     """Return the name of the operator who sent the request, or refuse it."""
-    address = address_of(request.scope)
-    if not services.failures.allows(address):
-        raise refuse("too-many-requests", "too many wrong tokens came from this address; wait a minute")
     name = await operator_with(services, shown)
-    if name is None:
+    if name is None:  # only now: somebody else's wrong tokens never lock out who has the right one
+        address = address_of(request.scope)
+        if not services.failures.allows(address):
+            raise refuse("too-many-requests", "too many wrong tokens came from this address; wait a minute")
         if not is_loopback(address):
             services.failures.count(address)
         participant = await run_in_threadpool(is_participant, services.store, shown)

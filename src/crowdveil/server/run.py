@@ -8,8 +8,9 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 
@@ -27,6 +28,7 @@ from crowdveil.server.logs import log, set_up
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.scheduler import DATABASE
 from crowdveil.server.settings import ServerSettings
+from crowdveil.server.timed_protocol import timed_protocol
 from crowdveil.store import open_store
 
 WAKE_S = 0.1
@@ -43,13 +45,17 @@ def serve(
     settings: ServerSettings | None = None,
     *,
     tile_url: str | None = None,
+    trusted_proxies: Sequence[str] = (),
     ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; running requests are answered first.
 
-    `ready` is called with the address once the server accepts connections. Port 0 takes any free port.
+    `ready` is called with the address once the server accepts connections. Port 0 takes any free port. The address of a
+    client is read from the header X-Forwarded-For only if one of the `trusted_proxies` has sent it.
     """
     set_up()
+    settings = settings or ServerSettings()
+    _allow_many_connections()
     with _listen(host, port) as listening, open_store(database_url) as store:
         metrics = Metrics()
         scheduler = _SchedulerProcess(database_url, metrics)
@@ -61,7 +67,9 @@ def serve(
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=DRAIN_S,
-            forwarded_allow_ips="127.0.0.1,::1",
+            http=timed_protocol(settings.request_s),
+            proxy_headers=bool(trusted_proxies),
+            forwarded_allow_ips=list(trusted_proxies),
             lifespan="on",
         )
         with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
@@ -131,6 +139,17 @@ async def _announce(server: uvicorn.Server, listening: socket.socket, ready: Cal
     log().info("listening", extra={"pid": os.getpid(), "url": address})
     if ready is not None:
         ready(address)
+
+
+def _allow_many_connections() -> None:
+    """Raise the number of files that may be open as far as the system allows; by default 1,024 connections fill it."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    with suppress(OSError, ValueError):
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _listen(host: str, port: int) -> socket.socket:

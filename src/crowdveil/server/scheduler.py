@@ -21,14 +21,24 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from time import monotonic, time
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
-from crowdveil.campaign import RoundOpened, State, advance, expected_coverage, next_policy, resume
+from crowdveil.campaign import (
+    RoundOpened,
+    State,
+    advance,
+    expected_coverage,
+    next_policy,
+    reporting_share,
+    resume,
+)
 from crowdveil.campaign.from_wire import plan_from_wire, round_seats
 from crowdveil.campaign.state import select_so_far
 from crowdveil.errors import CrowdveilError, StoreError
 from crowdveil.server.child_process import wake_at_each_line, write_to_parent
 from crowdveil.server.services import read_plan
+from crowdveil.server.terms import read_terms
 from crowdveil.store import (
     Campaign,
     RoundRow,
@@ -47,7 +57,9 @@ from crowdveil.store import (
     save_estimate,
     save_selection,
     set_state,
+    signing_key,
 )
+from crowdveil.wire import RoundNotice, new_private_key
 
 DATABASE = "CROWDVEIL_DATABASE"
 """Environment variable with the URL of the database; other users could read a password in an argument."""
@@ -77,6 +89,7 @@ class Scheduler:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._private_key = signing_key(store, new_private_key())
         self._not_before: dict[str, float] = {}
 
     def step(self, now: int) -> list[SchedulerEvent]:
@@ -139,7 +152,16 @@ class Scheduler:
             took_s = monotonic() - started
             deadline = None if new.deadline_s is None else now + round(took_s) + new.deadline_s
             size = round_seats(new, state.plan, number)
-            open_round(self._store, campaign.id, number, policy, size=size, deadline=deadline)
+            notice = RoundNotice.of(read_terms(campaign.terms), number, policy.hash, self._private_key)
+            open_round(
+                self._store,
+                campaign.id,
+                number,
+                policy,
+                notice=notice.to_bytes().decode("ascii"),
+                size=size,
+                deadline=deadline,
+            )
             yield SchedulerEvent("round-opened", campaign.id, number, took_s)
 
     def _select(self, campaign: Campaign) -> SchedulerEvent:
@@ -151,7 +173,14 @@ class Scheduler:
 
     def _save_estimate(self, campaign: str, state: State) -> None:
         if state.closed:
-            estimate = StoredEstimate(tuple(state.prior.tolist()), expected_coverage(state))
+            inside = reporting_share(state)
+            joint = np.atleast_2d(state.prior)
+            estimate = StoredEstimate(
+                prior=tuple(joint.sum(axis=0).tolist()),
+                grade_shares=tuple((inside * joint.sum(axis=1)).tolist()),
+                outside_share=1 - inside,
+                expected_coverage=expected_coverage(state),
+            )
             save_estimate(self._store, campaign, len(state.closed) - 1, estimate)
 
     @contextmanager

@@ -12,11 +12,21 @@ from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.previews import Previews
 from crowdveil.server.rate_limit import RateLimiter
+from crowdveil.server.seat_limit import SeatLimiter
 from crowdveil.server.settings import ServerSettings
+from crowdveil.server.terms import read_terms
 from crowdveil.store import Campaign, Store, get_campaign, policy_bytes, rounds_of
-from crowdveil.wire import PROTOCOL, Announcement, CampaignPlan
+from crowdveil.wire import PROTOCOL, Announcement, CampaignPlan, RoundNotice, Terms
 
 MAX_CACHED_POLICIES = 32
+
+
+@dataclass(frozen=True)
+class KnownTerms:
+    """The terms of a campaign with their hash, which takes a while to compute where the area is large."""
+
+    terms: Terms
+    hash: str
 
 
 @dataclass(eq=False)
@@ -29,11 +39,15 @@ class Services:
     commit_queue: CommitQueue
     previews: Previews
     failures: RateLimiter
+    seat_limiter: SeatLimiter
+    server_key: str
+    """Public key of the server, which every campaign's terms name."""
     wake: Callable[[], None]
     """Tell the scheduler that something has changed."""
     clock: Callable[[], float] = time
     _announced: dict[str, tuple[float, bytes]] = field(default_factory=dict)
-    _accepts_null: dict[str, bool] = field(default_factory=dict)
+    known_terms: dict[str, KnownTerms] = field(default_factory=dict)
+    """The terms of campaigns that were asked for; they never change."""
     _policies: OrderedDict[tuple[str, int], tuple[bytes, str]] = field(default_factory=OrderedDict)
 
     def announcement(self, campaign: str) -> bytes | None:
@@ -66,34 +80,23 @@ class Services:
                 self._policies.popitem(last=False)
         return cached
 
-    def accepts_null(self, campaign: str) -> bool:
-        """Return whether devices may send NULL in the clear, which they may not where the campaign protects it."""
-        if campaign not in self._accepts_null:
+    def terms(self, campaign: str) -> KnownTerms | None:
+        """Return the terms of a campaign, which never change; None if there is no such campaign."""
+        known = self.known_terms.get(campaign)
+        if known is None:
             found = get_campaign(self.store, campaign)
             if found is None:
-                return True
-            self._accepts_null[campaign] = read_plan(found.plan).null_epsilon is None
-        return self._accepts_null[campaign]
+                return None
+            terms = read_terms(found.terms)
+            known = self.known_terms[campaign] = KnownTerms(terms, terms.hash)
+        return known
 
     def _announce(self, campaign: Campaign) -> Announcement:
-        plan = read_plan(campaign.plan)
         current = [one for one in rounds_of(self.store, campaign.id) if one.state == "open"]
         return Announcement(
             protocol=PROTOCOL,
-            campaign=campaign.id,
-            name=plan.name,
-            offer=campaign.offer,
-            area=plan.area,
-            targets=plan.targets,
-            epsilon_per_km=plan.epsilon_per_km,
-            delta=plan.delta,
-            rule=plan.rule,
-            period=plan.period,
-            null_epsilon=plan.null_epsilon,
-            enrolment=campaign.enrolment,
-            rounds=plan.rounds,
-            round=current[0].number if current else None,
-            policy_hash=current[0].policy_hash if current else None,
+            terms=read_terms(campaign.terms),
+            notice=RoundNotice.from_bytes(str(current[0].notice).encode()) if current else None,
             state=campaign.state,
         )
 

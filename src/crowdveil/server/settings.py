@@ -19,6 +19,10 @@ class ServerSettings:
     """Largest number of requests from one address; requests from this machine are not limited."""
     failures_per_minute: int = 20
     """Largest number of wrong tokens from one address; those from this machine are not counted."""
+    seats_per_address: int = 20
+    """Largest number of seats from one address in an open campaign; those from this machine are not counted."""
+    request_s: float = 10.0
+    """How long a request may take to arrive; every 8 kB that it brings add a second."""
     commit_reports: int = 512
     """Largest number of seats and reports in one commit."""
     max_queue_length: int = 5_000

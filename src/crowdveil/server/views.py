@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crowdveil.server.services import read_plan
+from crowdveil.server.terms import read_terms
 from crowdveil.store import (
     NULL,
     Campaign,
@@ -25,6 +26,7 @@ from crowdveil.wire import (
     AuditRound,
     AuditSelection,
     CampaignView,
+    RoundNotice,
     RoundView,
     SelectionRow,
 )
@@ -49,11 +51,14 @@ def campaign_view(store: Store, campaign: Campaign) -> CampaignView:
     ]
     estimate = last_estimate(store, campaign.id)
     chosen = selection_of(store, campaign.id)
+    terms = read_terms(campaign.terms)
     return CampaignView(
         protocol=PROTOCOL,
         campaign=campaign.id,
         state=campaign.state,
         plan=read_plan(campaign.plan),
+        server_key=terms.server_key,
+        terms_hash=terms.hash,
         created=campaign.created,
         rounds=tuple(rounds),
         estimate=None if estimate is None else estimate.prior,
@@ -87,12 +92,18 @@ def audit_record(store: Store, campaign: Campaign) -> AuditRecord:
         protocol=PROTOCOL,
         campaign=campaign.id,
         plan=read_plan(campaign.plan),
+        terms=read_terms(campaign.terms),
         seed=campaign.seed,
+        notices=tuple(
+            RoundNotice.from_bytes(one.notice.encode())
+            for one in rounds_of(store, campaign.id)
+            if one.notice is not None
+        ),
         rounds=tuple(rounds),
         rows=tuple(
-            (who, number, None if symbol == NULL else symbol)
-            for who, number, symbol in zip(
-                rows.participant.tolist(), rows.round.tolist(), rows.symbol.tolist(), strict=True
+            (who, commitment, number, None if symbol == NULL else symbol)
+            for who, commitment, number, symbol in zip(
+                rows.participant.tolist(), rows.commitment, rows.round.tolist(), rows.symbol.tolist(), strict=True
             )
         ),
         selection=AuditSelection(

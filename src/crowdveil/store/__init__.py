@@ -3,9 +3,9 @@
     schema           the tables: all that is stored
     migrations/      creates the tables, with the constraints and triggers
     database         opens the database, runs transactions
-    campaigns        campaigns, their states, operators' token hashes
+    campaigns        campaigns, their states, operators' token hashes, the server's signing key
     rounds           rounds, policies, counts, estimates
-    participants     invites and seats
+    participants     invites, seats, withdrawals
     reports          reports: accepted once, or refused
     selections       the selection, and the state of each participant
     list_parameters  lists as parameters of statements
@@ -13,15 +13,16 @@
 There is one schema for SQLite (a file) and PostgreSQL. The database itself forbids what must never happen, by
 constraints and triggers:
 
-- one report for each participant and campaign; it is never changed and never deleted
+- one report for each participant and campaign; it is never changed, and deleted only with its seat
+- a seat is deleted (its participant withdraws) only while its round is open
 - a report belongs to the open round of its participant's seat, and is a symbol of that round's policy
 - a closed round's counts add up to its reports, and it is never changed
-- one round of a campaign at a time; one seat for each secret, and for each invite
+- one round of a campaign at a time; one seat for each secret
 
     with open_store("sqlite:////var/lib/crowdveil/crowdveil.sqlite") as store:
-        create_campaign(store, "coffee", plan_json, offer="A free coffee", seed=7, created=now)
+        create_campaign(store, "coffee", plan_json, terms=terms_json, offer="A coffee", seed=seed, created=now)
         set_state(store, "coffee", "open")
-        open_round(store, "coffee", 0, policy, size=100)
+        open_round(store, "coffee", 0, policy, notice=notice_json, size=100)
         seat = take_seat(store, "coffee", secret_hash)
         report = StoredReport("coffee", seat.participant, seat.round, seat.policy_hash, 17, digest)
         outcomes = add_reports(store, [report])
@@ -45,10 +46,12 @@ from crowdveil.store.campaigns import (
     list_campaigns,
     operator_token_hashes,
     set_state,
+    signing_key,
 )
 from crowdveil.store.database import Store, open_store
 from crowdveil.store.participants import (
     NoSeat,
+    NotWithdrawn,
     SeatClaim,
     StoredSeat,
     add_invites,
@@ -56,6 +59,7 @@ from crowdveil.store.participants import (
     seats_of,
     take_seat,
     take_seats,
+    withdraw,
 )
 from crowdveil.store.reports import ReportOutcome, ReportRows, StoredReport, add_reports, report_rows, reports_of
 from crowdveil.store.rounds import (
@@ -82,6 +86,7 @@ __all__ = [
     "Campaign",
     "CampaignState",
     "NoSeat",
+    "NotWithdrawn",
     "ParticipantState",
     "ReportOutcome",
     "ReportRows",
@@ -119,6 +124,8 @@ __all__ = [
     "seats_of",
     "selection_of",
     "set_state",
+    "signing_key",
     "take_seat",
     "take_seats",
+    "withdraw",
 ]

@@ -30,10 +30,13 @@ class Campaign(NamedTuple):
     id: str
     plan: str
     """The campaign plan as JSON, exactly as it was sent."""
+    terms: str
+    """The announced terms as JSON; they never change."""
     state: CampaignState
     enrolment: Literal["open", "invite"]
     offer: str
-    seed: int
+    seed: str
+    """256 bits in hex; `terms` has its hash, the audit record the seed itself."""
     created: int
     """Seconds since 1970 (UTC)."""
 
@@ -55,18 +58,28 @@ def operator_token_hashes(store: Store) -> dict[str, str]:
         return {row.name: row.token_hash for row in found}
 
 
+def signing_key(store: Store, new: str) -> str:
+    """Return the private key of this database's server; where there is none yet, it is `new` from now on."""
+    table = schema.signing_keys
+    with store.writing() as connection:
+        connection.execute(store.insert(table).values(id=1, private_key=new).on_conflict_do_nothing())
+        found: str = connection.execute(select(table.c.private_key)).scalar_one()
+        return found
+
+
 def create_campaign(
     store: Store,
     campaign: str,
     plan: str,
     *,
+    terms: str,
     offer: str,
-    seed: int,
+    seed: str,
     created: int,
     enrolment: Literal["open", "invite"] = "open",
 ) -> Campaign:
     """Store a new campaign as a draft."""
-    new = Campaign(campaign, plan, "draft", enrolment, offer, seed, created)
+    new = Campaign(campaign, plan, terms, "draft", enrolment, offer, seed, created)
     with store.writing() as connection:
         existing = connection.execute(select(schema.campaigns.c.id).where(schema.campaigns.c.id == campaign)).first()
         if existing is not None:

@@ -8,9 +8,10 @@ PostgreSQL: writers run at READ COMMITTED whatever the server's default is; rows
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
 from types import TracebackType
@@ -89,6 +90,8 @@ class Store:
         try:
             yield
         except (DBAPIError, PoolTimeoutError) as error:
+            if _is_read_only(error):  # SQLite opened the file for reading, and the connection would stay like that
+                self._engine.dispose()
             raise StoreError(f"{self.where}: {_reason(error)}") from error
 
 
@@ -151,10 +154,24 @@ def _sqlite(name: str | None, parsed: Any) -> Engine:
     folder = Path(str(name).removeprefix("file:").partition("?")[0]).parent
     if not folder.is_dir():
         raise StoreError(f"{parsed}: the folder {folder} does not exist; create it first")
+    if "mode=ro" not in str(name):
+        _for_its_owner_alone(Path(str(name).removeprefix("file:").partition("?")[0]))
     engine = create_engine(parsed, pool_size=POOL, hide_parameters=True)
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _for_its_owner_alone(path: Path) -> None:
+    """Let nobody else read the database, whatever the umask; SQLite gives its other files the mode of this one.
+
+    What cannot be done here is left to SQLite, which says what is wrong.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+    for one in (path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))):
+        with suppress(OSError):
+            one.chmod(0o600)
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -165,6 +182,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         f"busy_timeout = {BUSY_MS}",
         "synchronous = FULL",
         "foreign_keys = ON",
+        "secure_delete = ON",  # what a participant withdrew is overwritten, not only released
         "recursive_triggers = ON",  # otherwise INSERT OR REPLACE deletes a row without firing its trigger
     ):
         cursor.execute(f"PRAGMA {pragma}")
@@ -200,6 +218,11 @@ def _upgrade(connection: Connection) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
+
+
+def _is_read_only(error: Exception) -> bool:
+    code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+    return code & 0xFF == sqlite3.SQLITE_READONLY
 
 
 def _reason(error: Exception) -> str:

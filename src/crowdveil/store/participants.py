@@ -1,12 +1,16 @@
-"""Store participants: one seat for each secret, in the round that was open when they asked."""
+"""Store participants: one seat for each secret, in the round that was open when they asked.
+
+Whoever withdraws before the round is closed is forgotten, together with the report.
+"""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Insert, Select, bindparam, func, select
+from sqlalchemy import Connection, Insert, Select, bindparam, delete, select, update
 
 from crowdveil.errors import InputError
 from crowdveil.store import schema
@@ -14,10 +18,20 @@ from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store, chunks
 from crowdveil.store.list_parameters import insert_rows, values_of
 
-_participants = schema.participants
+_participants, _counts, _rounds = schema.participants, schema.seat_counts, schema.rounds
+NUMBERS = 2**53
+"""Participants have random numbers below this, which the JSON of every language reads exactly.
+
+Among a million participants of a campaign two get the same number with a probability of 1 in 18,000. The commit then
+fails, and the devices ask again.
+"""
 
 NoSeat = Literal["not-found", "wrong-state", "paused", "no-seat", "bad-invite"]
 """Why there is no seat: unknown campaign; not started or over; paused; round full or none open; invite not valid."""
+
+
+NotWithdrawn = Literal["unknown-participant", "round-closed"]
+"""Why nobody can be forgotten: the secret has no seat; its round is closed, and its counts contain the report."""
 
 
 class StoredSeat(NamedTuple):
@@ -34,6 +48,11 @@ class SeatClaim(NamedTuple):
     campaign: str
     secret_hash: str
     invite_hash: str | None = None
+
+
+def new_number() -> int:
+    """Return a random number for a participant."""
+    return secrets.randbelow(NUMBERS)
 
 
 def add_invites(store: Store, campaign: str, invite_hashes: Iterable[str]) -> None:
@@ -68,6 +87,30 @@ def take_seats(store: Store, claims: Sequence[SeatClaim]) -> list[StoredSeat | N
     return results
 
 
+def withdraw(store: Store, campaign: str, secret_hash: str) -> int | NotWithdrawn:
+    """Forget a participant, with the seat and the report, while the round is open; return the participant's number.
+
+    The seat is free again. The invite stays used, because nothing says which one it was.
+    """
+    with store.writing() as connection:
+        try:
+            lock_campaign(connection, campaign)
+        except InputError:
+            return "unknown-participant"
+        seat = _seats(connection, campaign, [secret_hash]).get(secret_hash)
+        if seat is None:
+            return "unknown-participant"
+        # Excludes transactions that add reports: none of them may find the seat and then miss it.
+        at = (_rounds.c.campaign == campaign) & (_rounds.c.number == seat.round)
+        state = connection.execute(select(_rounds.c.state).where(at).with_for_update(key_share=True)).scalar_one()
+        if state != "open":
+            return "round-closed"
+        mine = (_participants.c.campaign == campaign) & (_participants.c.number == seat.participant)
+        connection.execute(delete(_participants).where(mine))  # the report goes with it
+        _count_seats(connection, campaign, seat.round, -1)
+        return seat.participant
+
+
 def seats_of(store: Store, campaign: str, secret_hashes: Sequence[str]) -> dict[str, StoredSeat]:
     """Return the seats of secrets, by secret; secrets without a seat are left out."""
     with store.reading() as connection:
@@ -86,17 +129,14 @@ def _take_seats(connection: Connection, campaign: str, claims: list[SeatClaim]) 
     seats = _seats(connection, campaign, [one.secret_hash for one in claims])
     closed: NoSeat | None = None if row.state == "open" else "paused" if row.state == "paused" else "wrong-state"
     invites = _unused_invites(connection, campaign, claims) if row.enrolment == "invite" else None
-    rounds = schema.rounds.c
     current = connection.execute(
-        select(rounds.number, rounds.policy_hash, rounds.size, rounds.first_participant).where(
-            rounds.campaign == campaign, rounds.state == "open"
-        )
+        select(_rounds.c.number, _rounds.c.policy_hash, _rounds.c.size, _counts.c.seated)
+        .join(_counts, (_counts.c.campaign == _rounds.c.campaign) & (_counts.c.round == _rounds.c.number))
+        .where(_rounds.c.campaign == campaign, _rounds.c.state == "open")
     ).first()
-    last = connection.execute(
-        select(func.max(_participants.c.number)).where(_participants.c.campaign == campaign)
-    ).scalar()
-    next_number = 0 if last is None else last + 1
-    rows, results = [], []
+    rows: list[dict[str, str | int]] = []
+    used: list[str] = []
+    results: list[StoredSeat | NoSeat] = []
     for one in claims:
         result: StoredSeat | NoSeat
         if one.secret_hash in seats:
@@ -105,28 +145,32 @@ def _take_seats(connection: Connection, campaign: str, claims: list[SeatClaim]) 
             result = closed
         elif invites is not None and one.invite_hash not in invites:
             result = "bad-invite"
-        elif current is None or (current.size is not None and next_number >= current.first_participant + current.size):
+        elif current is None or (current.size is not None and current.seated + len(rows) >= current.size):
             result = "no-seat"
         else:
-            result = seats[one.secret_hash] = StoredSeat(next_number, current.number, current.policy_hash)
-            used = None
+            number = new_number()
+            result = seats[one.secret_hash] = StoredSeat(number, current.number, current.policy_hash)
             if invites is not None:
-                used = one.invite_hash
-                invites.discard(str(used))
+                used.append(str(one.invite_hash))
+                invites.discard(used[-1])
             rows.append(
-                {
-                    "campaign": campaign,
-                    "number": next_number,
-                    "secret_hash": one.secret_hash,
-                    "invite_hash": used,
-                    "round": current.number,
-                }
+                {"campaign": campaign, "number": number, "secret_hash": one.secret_hash, "round": current.number}
             )
-            next_number += 1
         results.append(result)
-    if rows:
+    if current is not None and rows:
+        # In the order of their numbers, not of the claims: where rows lie in the file tells nothing then.
+        rows.sort(key=lambda row: row["number"])
         connection.execute(_insert(connection.dialect.name), {"rows": rows})
+        _count_seats(connection, campaign, current.number, len(rows))
+    for chunk in chunks(used):
+        table = schema.invites
+        connection.execute(delete(table).where(table.c.campaign == campaign, table.c.invite_hash.in_(chunk)))
     return results
+
+
+def _count_seats(connection: Connection, campaign: str, number: int, change: int) -> None:
+    at = (_counts.c.campaign == campaign) & (_counts.c.round == number)
+    connection.execute(update(_counts).where(at).values(seated=_counts.c.seated + change))
 
 
 def _seats(connection: Connection, campaign: str, secret_hashes: Sequence[str]) -> dict[str, StoredSeat]:
@@ -137,7 +181,7 @@ def _seats(connection: Connection, campaign: str, secret_hashes: Sequence[str]) 
 
 @cache
 def _seats_by_secret(dialect: str) -> Select[Any]:
-    rounds = schema.rounds.c
+    rounds = _rounds.c
     secret = values_of(dialect, _participants.c.secret_hash.type, "secrets")
     campaign = bindparam("campaign", type_=_participants.c.campaign.type)
     seat = (_participants.c.secret_hash == secret) & (_participants.c.campaign == campaign)
@@ -152,15 +196,13 @@ def _seats_by_secret(dialect: str) -> Select[Any]:
 
 @cache
 def _insert(dialect: str) -> Insert:
-    return insert_rows(dialect, _participants, ["campaign", "number", "secret_hash", "invite_hash", "round"])
+    return insert_rows(dialect, _participants, ["campaign", "number", "secret_hash", "round"])
 
 
 def _unused_invites(connection: Connection, campaign: str, claims: list[SeatClaim]) -> set[str]:
-    issued, used = (
-        select(table.c.invite_hash).where(table.c.campaign == campaign) for table in (schema.invites, _participants)
-    )
+    table = schema.invites
+    mine = select(table.c.invite_hash).where(table.c.campaign == campaign)
     unused: set[str] = set()
     for chunk in chunks([one.invite_hash for one in claims if one.invite_hash is not None]):
-        unused |= set(connection.execute(issued.where(schema.invites.c.invite_hash.in_(chunk))).scalars())
-        unused -= set(connection.execute(used.where(_participants.c.invite_hash.in_(chunk))).scalars())
+        unused |= set(connection.execute(mine.where(table.c.invite_hash.in_(chunk))).scalars())
     return unused

@@ -1,12 +1,14 @@
 """Store reports: each is accepted once or refused for a reason, and the first report of a participant stays.
 
+It stays unless the participant withdraws while the round is open (`participants.withdraw`).
+
 What stops a second report is the primary key of `schema.reports`: one row per campaign and participant.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
@@ -53,6 +55,8 @@ class StoredReport(NamedTuple):
 class ReportRows(NamedTuple):
     """All reports of a campaign by participant number, including NULL."""
 
+    commitment: list[str]
+    """The hash of each participant's secret, which the lottery is about."""
     participant: IntArray
     round: IntArray
     symbol: IntArray
@@ -84,20 +88,31 @@ def add_reports(store: Store, reports: Sequence[StoredReport]) -> list[ReportOut
 
 def report_rows(store: Store, campaign: str) -> ReportRows:
     """Return every report of a campaign; the symbol is `NULL` (-1) for participants without a place."""
-    columns = select(_reports.c.participant, _reports.c.round, func.coalesce(_reports.c.symbol, NULL))
-    mine = columns.where(_reports.c.campaign == campaign).order_by(_reports.c.participant)
+    columns = select(
+        _participants.c.secret_hash, _reports.c.participant, _reports.c.round, func.coalesce(_reports.c.symbol, NULL)
+    )
+    seat = (_participants.c.campaign == _reports.c.campaign) & (_participants.c.number == _reports.c.participant)
+    mine = columns.join_from(_reports, _participants, seat).where(_reports.c.campaign == campaign)
+    commitment: list[str] = []
+
+    def numbers(rows: Iterable[Sequence[Any]]) -> Iterator[int]:
+        for secret_hash, *row in rows:
+            commitment.append(secret_hash)
+            yield from row
+
     with store.reading() as connection:
-        # Row by row into a flat array: a million rows as Python objects would take a hundred times the memory.
-        flat = np.fromiter((n for row in connection.execute(mine) for n in row), dtype=np.int64)
+        # Row by row into a flat array: a million rows as Python objects would take many times the memory.
+        flat = np.fromiter(numbers(connection.execute(mine.order_by(_reports.c.participant))), dtype=np.int64)
     participant, number, symbol = flat.reshape(-1, 3).T
-    return ReportRows(participant, number, symbol)
+    return ReportRows(commitment, participant, number, symbol)
 
 
 def reports_of(store: Store, campaign: str) -> Reports:
     """Return the reports with a symbol, by participant number: what the selection is made from."""
     rows = report_rows(store, campaign)
     sent = rows.symbol != NULL
-    return Reports(rows.participant[sent], rows.round[sent], rows.symbol[sent])
+    tickets = tuple(one for one, has_symbol in zip(rows.commitment, sent.tolist(), strict=True) if has_symbol)
+    return Reports(rows.participant[sent], rows.round[sent], rows.symbol[sent], tickets)
 
 
 class _Statements(NamedTuple):

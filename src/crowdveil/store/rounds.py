@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Table, and_, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, select, update
 
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import Policy
@@ -28,6 +28,8 @@ class RoundRow(NamedTuple):
     """Number of seats; None for no limit."""
     deadline: int | None
     """When the round should be closed at the latest, in seconds since 1970 (UTC)."""
+    notice: str | None
+    """The signed notice of the policy as JSON; None until the round was opened."""
 
 
 class RoundProgress(NamedTuple):
@@ -45,7 +47,11 @@ class StoredEstimate(NamedTuple):
     """The estimate of where people are."""
 
     prior: tuple[float, ...]
-    """π: the share of people in each cell."""
+    """π: of the people in the area, the share in each cell."""
+    grade_shares: tuple[float, ...]
+    """Of all people, the share at each grade, regular visitors first."""
+    outside_share: float
+    """Of all people, the share outside the area, or without a place in the clear form."""
     expected_coverage: float
     """Expected coverage of the last policy under this estimate."""
 
@@ -71,9 +77,19 @@ def claim_round(store: Store, campaign: str, number: int, *, now: int, until: in
 
 
 def open_round(
-    store: Store, campaign: str, number: int, policy: Policy, *, size: int | None = None, deadline: int | None = None
+    store: Store,
+    campaign: str,
+    number: int,
+    policy: Policy,
+    *,
+    notice: str,
+    size: int | None = None,
+    deadline: int | None = None,
 ) -> RoundRow:
-    """Publish the policy of a round and accept reports; if the round is open already, return it unchanged."""
+    """Publish the policy of a round with its notice and accept reports; if the round is open already, return it.
+
+    The first call wins. So a round has one notice, even if several servers have signed one each.
+    """
     fields = {
         "state": "open",
         "claimed_until": None,
@@ -82,18 +98,18 @@ def open_round(
         "symbols": policy.symbol_count,
         "size": size,
         "deadline": deadline,
+        "notice": notice,
     }
     with store.writing() as connection:
         _check_next(connection, campaign, number)
-        people = schema.participants.c
-        seated = connection.execute(select(func.max(people.number)).where(people.campaign == campaign)).scalar()
-        fields["first_participant"] = 0 if seated is None else seated + 1
         row = store.insert(_rounds).values(campaign=campaign, number=number, **fields)
         connection.execute(
             row.on_conflict_do_update(
                 index_elements=["campaign", "number"], set_=fields, where=_rounds.c.state == "opening"
             )
         )
+        none_yet = store.insert(schema.seat_counts).values(campaign=campaign, round=number, seated=0)
+        connection.execute(none_yet.on_conflict_do_nothing())
         stored = connection.execute(select(*_COLUMNS).where(_at(campaign, number))).one()
         return RoundRow(*stored)
 
@@ -149,8 +165,11 @@ def round_progress(store: Store, campaign: str) -> list[RoundProgress]:
             select(_rounds.c.number).where(_rounds.c.campaign == campaign).order_by(_rounds.c.number)
         ).scalars()
         rows = [RoundProgress(number, 0, 0, {}) for number in numbers]
-        seated = _per_round(connection, schema.participants, campaign)
-        accepted = _per_round(connection, schema.reports, campaign)
+        counts, reports = schema.seat_counts.c, schema.reports.c
+        taken = select(counts.round, counts.seated).where(counts.campaign == campaign)
+        stored = select(reports.round, func.count()).where(reports.campaign == campaign).group_by(reports.round)
+        seated: dict[int, int] = dict(connection.execute(taken).all())
+        accepted: dict[int, int] = dict(connection.execute(stored).all())
         for refused in connection.execute(select(refusals).where(refusals.c.campaign == campaign)):
             rows[refused.round].refused[refused.reason] = refused.number
     return [one._replace(seated=seated.get(one.number, 0), accepted=accepted.get(one.number, 0)) for one in rows]
@@ -170,6 +189,8 @@ def save_estimate(store: Store, campaign: str, number: int, estimate: StoredEsti
         "campaign": campaign,
         "round": number,
         "prior": json.dumps(estimate.prior, separators=(",", ":")),
+        "grade_shares": json.dumps(estimate.grade_shares, separators=(",", ":")),
+        "outside_share": estimate.outside_share,
         "expected_coverage": estimate.expected_coverage,
     }
     with store.writing() as connection:
@@ -178,29 +199,28 @@ def save_estimate(store: Store, campaign: str, number: int, estimate: StoredEsti
 
 def estimates_of(store: Store, campaign: str) -> dict[int, StoredEstimate]:
     """Return the estimate after each round."""
-    table = schema.estimates.c
-    mine = select(table.round, table.prior, table.expected_coverage).where(table.campaign == campaign)
+    table = schema.estimates
+    mine = select(table).where(table.c.campaign == campaign).order_by(table.c.round)
     with store.reading() as connection:
-        rows = connection.execute(mine.order_by(table.round)).all()
-    return {row.round: StoredEstimate(tuple(json.loads(row.prior)), row.expected_coverage) for row in rows}
+        return {row.round: _estimate(row) for row in connection.execute(mine)}
 
 
 def last_estimate(store: Store, campaign: str) -> StoredEstimate | None:
     """Return the latest estimate, or None before the first round was closed."""
-    table = schema.estimates.c
-    latest = select(table.prior, table.expected_coverage).where(table.campaign == campaign)
+    table = schema.estimates
+    latest = select(table).where(table.c.campaign == campaign).order_by(table.c.round.desc()).limit(1)
     with store.reading() as connection:
-        row = connection.execute(latest.order_by(table.round.desc()).limit(1)).first()
-        return None if row is None else StoredEstimate(tuple(json.loads(row.prior)), row.expected_coverage)
+        row = connection.execute(latest).first()
+        return None if row is None else _estimate(row)
+
+
+def _estimate(row: Row[Any]) -> StoredEstimate:
+    shares = tuple(json.loads(row.grade_shares))
+    return StoredEstimate(tuple(json.loads(row.prior)), shares, row.outside_share, row.expected_coverage)
 
 
 def _at(campaign: str, number: int) -> ColumnElement[bool]:
     return and_(_rounds.c.campaign == campaign, _rounds.c.number == number)
-
-
-def _per_round(connection: Connection, table: Table, campaign: str) -> dict[int, int]:
-    counted = select(table.c.round, func.count()).where(table.c.campaign == campaign).group_by(table.c.round)
-    return dict(connection.execute(counted).all())
 
 
 def _check_next(connection: Connection, campaign: str, number: int) -> None:

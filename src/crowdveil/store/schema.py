@@ -1,10 +1,12 @@
 """Define the tables for queries. `migrations/` creates them; a test compares the two.
 
-What is stored of a participant: the hash of a secret, the hash of the invite if there was one, the round of the seat
-(`participants`), and one symbol with the digest of the report (`reports`). No time, no address, no name.
+What is stored of a participant: the hash of a secret, the round of the seat (`participants`), and one symbol with the
+digest of the report (`reports`). No time, no address, no name. An invite is deleted when it is used, so that nothing
+ties a report to the person who was invited. Participants have random numbers, and their rows no rowid, so that neither
+shows the order of the seats.
 
-Participants of a campaign are numbered 0, 1, 2 ... in the order of their seats, and rounds 0 .. k - 1. So the number of
-seats taken in a round follows from the highest number, without a counter that could differ from the rows.
+`seat_counts` has the number of seats of a round, apart from `rounds`, because reports lock their round's row against
+changes, and would wait for seats.
 
 Only the indexes on a row's number begin with the campaign. PostgreSQL assumes that a campaign without statistics has a
 row or two, would choose any index that begins with the campaign, and would then read all its rows for every look-up.
@@ -41,15 +43,26 @@ operators = Table(
     UniqueConstraint("token_hash", name="operators_token_once"),
 )
 
+signing_keys = Table(
+    "signing_keys",
+    metadata,
+    Column("id", Integer, nullable=False),
+    Column("private_key", String(64), nullable=False),
+    PrimaryKeyConstraint("id", name="signing_keys_pk"),
+    CheckConstraint("id = 1", name="signing_keys_only_one"),
+    CheckConstraint("length(private_key) = 64", name="signing_keys_private_key"),
+)
+
 campaigns = Table(
     "campaigns",
     metadata,
     Column("id", String(63), nullable=False),
     Column("plan", Text, nullable=False),
+    Column("terms", Text, nullable=False),
     Column("state", String(16), nullable=False),
     Column("enrolment", String(16), nullable=False),
     Column("offer", Text, nullable=False),
-    Column("seed", BigInteger, nullable=False),
+    Column("seed", String(64), nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("hits", Integer),
     Column("short", Integer),
@@ -73,7 +86,7 @@ rounds = Table(
     Column("symbols", Integer),
     Column("size", Integer),
     Column("deadline", BigInteger),
-    Column("first_participant", Integer),
+    Column("notice", Text),
     Column("counts", Text),
     Column("nulls", Integer),
     PrimaryKeyConstraint("campaign", "number", name="rounds_pk"),
@@ -83,7 +96,7 @@ rounds = Table(
     CheckConstraint("size > 0", name="rounds_size"),
     CheckConstraint(
         "state = 'opening' OR (policy IS NOT NULL AND length(policy_hash) = 64 AND symbols >= 2"
-        " AND first_participant >= 0)",
+        " AND notice IS NOT NULL)",
         name="rounds_policy",
     ),
     CheckConstraint(
@@ -112,27 +125,34 @@ participants = Table(
     "participants",
     metadata,
     Column("campaign", String(63), nullable=False),
-    Column("number", Integer, nullable=False),
+    Column("number", BigInteger, nullable=False),
     Column("secret_hash", String(64), nullable=False),
-    Column("invite_hash", String(64)),
     Column("round", Integer, nullable=False),
     PrimaryKeyConstraint("campaign", "number", name="participants_pk"),
     ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="participants_round"),
-    ForeignKeyConstraint(
-        ["campaign", "invite_hash"], ["invites.campaign", "invites.invite_hash"], name="participants_invite"
-    ),
     UniqueConstraint("secret_hash", "campaign", name="participants_secret_once"),
-    UniqueConstraint("invite_hash", "campaign", name="participants_invite_once"),
     UniqueConstraint("campaign", "number", "round", name="participants_seat"),
-    CheckConstraint("number >= 0", name="participants_number"),
+    CheckConstraint("number >= 0 AND number < 9007199254740992", name="participants_number"),
     CheckConstraint("length(secret_hash) = 64", name="participants_secret_hash"),
+    sqlite_with_rowid=False,  # a rowid would record the order of the seats
+)
+
+seat_counts = Table(
+    "seat_counts",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("seated", Integer, nullable=False),
+    PrimaryKeyConstraint("campaign", "round", name="seat_counts_pk"),
+    ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="seat_counts_round"),
+    CheckConstraint("seated >= 0", name="seat_counts_seated"),
 )
 
 reports = Table(
     "reports",
     metadata,
     Column("campaign", String(63), nullable=False),
-    Column("participant", Integer, nullable=False),
+    Column("participant", BigInteger, nullable=False),
     Column("round", Integer, nullable=False),
     Column("symbol", Integer),  # NULL: no frequent place, sent in the clear
     Column("digest", String(64), nullable=False),
@@ -141,6 +161,7 @@ reports = Table(
         ["campaign", "participant", "round"],
         ["participants.campaign", "participants.number", "participants.round"],
         name="reports_seat",
+        ondelete="CASCADE",
     ),
     CheckConstraint("symbol >= 0 AND symbol < 100000000", name="reports_symbol"),
     CheckConstraint("length(digest) = 64", name="reports_digest"),
@@ -165,6 +186,8 @@ estimates = Table(
     Column("campaign", String(63), nullable=False),
     Column("round", Integer, nullable=False),
     Column("prior", Text, nullable=False),
+    Column("grade_shares", Text, nullable=False),
+    Column("outside_share", Double, nullable=False),
     Column("expected_coverage", Double, nullable=False),
     PrimaryKeyConstraint("campaign", "round", name="estimates_pk"),
     ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="estimates_round"),
@@ -175,7 +198,7 @@ selections = Table(
     metadata,
     Column("campaign", String(63), nullable=False),
     Column("rank", Integer, nullable=False),
-    Column("participant", Integer, nullable=False),
+    Column("participant", BigInteger, nullable=False),
     Column("chance", Double, nullable=False),
     PrimaryKeyConstraint("campaign", "rank", name="selections_pk"),
     ForeignKeyConstraint(

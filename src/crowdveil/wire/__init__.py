@@ -1,7 +1,10 @@
 """Define the versioned messages between devices, operators and the server, once.
 
     message       what all messages share: strict reading, the canonical form, types of fields
-    participant   announcement, seat, report, receipt, status
+    terms         what a campaign fixes for its whole life, and the signed notice of each round
+    signing       Ed25519: keys, signatures
+    notices       whether a server showed different people different campaigns
+    participant   announcement, seat, report, receipt, status, withdrawal
     operator      campaign plan and view, preview, invites, estimates
     area          areas for the console's map
     audit         the exported selection, and the record from which anyone can repeat it
@@ -18,6 +21,7 @@ from crowdveil.vocabulary import CampaignState, ParticipantState
 from crowdveil.wire.area import AreaRequest, AreaShape
 from crowdveil.wire.audit import AuditRecord, AuditRound, AuditSelection, SelectionRow
 from crowdveil.wire.message import POLICY_MEDIA_TYPE, PROTOCOL, Message, first_error, policy_etag, secret_digest
+from crowdveil.wire.notices import find_split
 from crowdveil.wire.operator import (
     CampaignList,
     CampaignPlan,
@@ -33,9 +37,20 @@ from crowdveil.wire.operator import (
     RoundView,
     StateChange,
 )
-from crowdveil.wire.participant import STATUS_BYTES, Announcement, ParticipantStatus, Receipt, Report, Seat, SeatRequest
+from crowdveil.wire.participant import (
+    STATUS_BYTES,
+    Announcement,
+    ParticipantStatus,
+    Receipt,
+    Report,
+    Seat,
+    SeatRequest,
+    Withdrawal,
+)
 from crowdveil.wire.problem import PROBLEM_MEDIA_TYPE, PROBLEMS, Problem, ProblemKind
 from crowdveil.wire.schemas import json_schemas
+from crowdveil.wire.signing import new_private_key, public_key
+from crowdveil.wire.terms import RoundNotice, Terms
 
 __all__ = [
     "POLICY_MEDIA_TYPE",
@@ -68,13 +83,19 @@ __all__ = [
     "Receipt",
     "Report",
     "RoundEstimate",
+    "RoundNotice",
     "RoundView",
     "Seat",
     "SeatRequest",
     "SelectionRow",
     "StateChange",
+    "Terms",
+    "Withdrawal",
+    "find_split",
     "first_error",
     "json_schemas",
+    "new_private_key",
     "policy_etag",
+    "public_key",
     "secret_digest",
 ]

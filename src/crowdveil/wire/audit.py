@@ -8,8 +8,9 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Strict, model_validator
 
-from crowdveil.wire.message import CampaignId, Many, Message, Protocol, Share, Whole
+from crowdveil.wire.message import CampaignId, Digest, Many, Message, Protocol, Seed, Share, Whole
 from crowdveil.wire.operator import CampaignPlan
+from crowdveil.wire.terms import RoundNotice, Terms
 
 
 def _base64(text: str) -> str:
@@ -21,8 +22,8 @@ def _base64(text: str) -> str:
 
 
 Base64 = Annotated[str, AfterValidator(_base64)]
-AuditRow = Annotated[tuple[Whole, Whole, Whole | None], Strict(False)]
-"""Participant, round, symbol; None for NULL."""
+AuditRow = Annotated[tuple[Whole, Digest, Whole, Whole | None], Strict(False)]
+"""Participant, commitment (the digest of the device's secret), round, symbol; None for NULL."""
 
 
 class SelectionRow(Message):
@@ -79,7 +80,12 @@ class AuditRecord(Message):
     protocol: Protocol
     campaign: CampaignId
     plan: CampaignPlan
-    seed: Whole
+    terms: Terms
+    """What was announced; `terms.seed_hash` fixes the seed before the first report."""
+    seed: Seed
+    """Seed of the lottery among equals: the lowest SHA-256 of "seed:commitment" wins."""
+    notices: Many[RoundNotice]
+    """The signed notice of every round that was opened, by round."""
     rounds: Many[AuditRound]
     rows: Many[AuditRow]
     """One row for each participant who reported, by number."""

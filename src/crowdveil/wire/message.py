@@ -1,12 +1,13 @@
 """Define what all messages share: strict reading, the canonical form, and the types of their fields.
 
-Both sides hash canonical bytes (a receipt's digest). What is hashed holds only text and whole numbers, because programs
-in other languages write real numbers differently.
+Both sides hash canonical bytes (a receipt's digest, the terms of a campaign). What is hashed holds only text and whole
+numbers, because programs in other languages write real numbers differently: `real_digits` makes text of them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Self, TypeVar
 
@@ -59,11 +60,17 @@ Positive = Annotated[int, Field(ge=1, le=MAX_WHOLE)]
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in hex")]
+PublicKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="Ed25519 public key in hex")]
+Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{128}$", description="Ed25519 signature in hex")]
+Seed = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="256 bits in hex")]
 CampaignId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+INVISIBLE = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Control characters beyond ASCII, other line breaks, and marks that turn the direction of what follows: with them the
+name of a campaign could forge or reorder the sentences around it."""
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=rf"^[^\x00-\x1f{INVISIBLE}]+$")]
 OfferText = Annotated[
     str,
-    Field(min_length=1, max_length=MAX_OFFER_BYTES, pattern=r"^[^\x00-\x09\x0b-\x1f\x7f]+$"),
+    Field(min_length=1, max_length=MAX_OFFER_BYTES, pattern=rf"^[^\x00-\x09\x0b-\x1f{INVISIBLE}]+$"),
     AfterValidator(_short_enough),
 ]
 AreaObject = Annotated[dict[str, Any], AfterValidator(_plain_json), Field(description="as Area.describe() gives")]
@@ -112,9 +119,14 @@ def policy_etag(policy_hash: str) -> str:
 
 
 def secret_digest(secret: str) -> str:
-    """Return the hash under which a server stores a secret (a device's or an operator's token): SHA-256, in hex.
+    """Return the hash of a secret (a device's, an operator's token, a lottery's seed): SHA-256 of its text, in hex.
 
-    Secrets have 256 random bits, so a plain hash cannot be reversed by guessing. There is no salt, because the server
-    looks secrets up by their hash.
+    A server stores devices' and operators' secrets only under it. Secrets have 256 random bits, so a plain hash cannot
+    be reversed by guessing. There is no salt, because the server looks secrets up by their hash.
     """
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def real_digits(number: float) -> str:
+    """Return the 16 hexadecimal digits of a real number's IEEE double, which every language writes alike."""
+    return struct.pack(">d", number).hex()

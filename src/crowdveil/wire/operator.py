@@ -8,6 +8,9 @@ from pydantic import Field, model_validator
 
 from crowdveil.vocabulary import (
     DEFAULT_CONFIDENCE,
+    DEFAULT_DEADLINE_S,
+    DEFAULT_GRADE_EPSILON,
+    DEFAULT_NULL_EPSILON,
     DEFAULT_ROUNDS,
     Algorithm,
     CampaignState,
@@ -27,11 +30,14 @@ from crowdveil.wire.message import (
     OfferText,
     Positive,
     Protocol,
+    PublicKey,
     Secret,
+    Seed,
     Share,
     Targets,
     Whole,
 )
+from crowdveil.wire.terms import check_protection
 
 MAX_INVITES = 10_000
 """Largest number of invites in one request."""
@@ -51,10 +57,10 @@ class CampaignPlan(Message):
     targets: Targets
     epsilon_per_km: Epsilon
     delta: Share
-    """A place is frequent when its probability exceeds this."""
+    """A visitor is regular where the probability of a visit exceeds this."""
     rule: Rule = "random"
     period: Period = "week"
-    enrolment: Enrolment = "open"
+    enrolment: Enrolment = "invite"
     users: Positive
     """N: how many people may take part, over all rounds."""
     wanted: Positive | None = None
@@ -66,20 +72,30 @@ class CampaignPlan(Message):
     """ρ; applies only to algorithm-2."""
     algorithm: Algorithm = "crowdveil"
     prior: Many[Share] | None = None
-    """π: the share of people in each cell, if it is known beforehand; None if it is not."""
-    null_epsilon: Epsilon | None = None
-    """ε₀: how much a report may reveal about having a frequent place at all; None asks for NULL in the clear."""
+    """π: the share of people in each cell, if it is known beforehand; None if it is not. With grades it may be joint:
+    the shares of regular visitors of every cell, then those of occasional ones."""
+    null_epsilon: Epsilon | None = DEFAULT_NULL_EPSILON
+    """ε₀: how much a report may reveal about being outside the area; None asks for NULL in the clear."""
+    grade_epsilon: Epsilon | None = DEFAULT_GRADE_EPSILON
+    """ε₁: how much a report may reveal about how regular a visitor is; None: there are no grades."""
     round_size: Positive | None = None
     """Number of reports after which a round closes (default: users / rounds)."""
-    deadline_s: Positive | None = None
-    """Seconds after which a round closes at the latest (default: no deadline)."""
-    seed: Whole | None = None
+    deadline_s: Positive | None = DEFAULT_DEADLINE_S
+    """Seconds after which a round closes at the latest; None: no deadline."""
+    seed: Seed | None = None
     """Seed of the lottery among equals (default: the server chooses one); published with the selection."""
+    beyond_default_limits: bool = False
+    """Whether to create the campaign even if devices with the default limits will refuse it."""
 
     @model_validator(mode="after")
     def _either_wanted_or_share(self) -> Self:
         if (self.wanted is None) == (self.share is None):
             raise ValueError("either wanted or share should be given, not both")
+        return self
+
+    @model_validator(mode="after")
+    def _grades_need_protection(self) -> Self:
+        check_protection(self.null_epsilon, self.grade_epsilon)
         return self
 
     @property
@@ -111,6 +127,8 @@ class CampaignView(Message):
     campaign: CampaignId
     state: CampaignState
     plan: CampaignPlan
+    server_key: PublicKey
+    terms_hash: Digest
     created: Whole
     """Seconds since 1970 (UTC)."""
     rounds: Many[RoundView]
@@ -161,10 +179,14 @@ class InviteRequest(Message):
 
 
 class Invites(Message):
-    """New invites. The server stores only their hashes and cannot show them again."""
+    """New invites, and what an invite link names: the server stores only the invites' hashes, until they are used."""
 
     protocol: Protocol
     invites: Many[Secret]
+    server_key: PublicKey
+    terms_hash: Digest
+    policy_hash: Digest | None
+    """Hash of the only round's policy; None if there are several rounds, or the only one is not open yet."""
 
 
 class PreviewPoint(Message):
@@ -184,11 +206,11 @@ class Preview(Message):
     beta: Share
     """β: the share of the first round's reports that select their sender."""
     expected_coverage: Share
-    """Σ_T π_t p_t / β: the probability that a selected person's place is a target."""
+    """Σ_T π_t p_t / β: the probability that a selected person is a regular visitor of a target."""
     by_chance: Share
     """The same for people selected at random, Σ_T π_t."""
     hit_probability: Many[Share]
-    """The probability that each cell sends `hit` in the first round."""
+    """The probability that a regular visitor of each cell sends `hit` in the first round."""
     private_from_epsilon_per_km: Epsilon
     """The smallest ε at which the first policy is certified, rounded up."""
     by_epsilon: Many[PreviewPoint]
@@ -200,7 +222,11 @@ class RoundEstimate(Message):
 
     round: Whole
     prior: Many[Share]
-    """π, the share of people in each cell."""
+    """π: of the people in the area, the share in each cell, whatever their grade; adds up to 1."""
+    grade_shares: Many[Share]
+    """Of all people, the share at each grade, regular visitors first; one entry where there are no grades."""
+    outside_share: Share
+    """Of all people, the share outside the area, or without a place in the clear form."""
     expected_coverage: Share
 
 

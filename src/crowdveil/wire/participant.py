@@ -1,11 +1,12 @@
 """Define the messages between a device and the server.
 
     device                                       server
-    GET campaign                      →          Announcement
-    GET the round's policy            →          Policy.to_bytes(); the announcement names its hash
+    GET campaign                      →          Announcement   the terms, and the signed notice of the open round
+    GET the round's policy            →          Policy.to_bytes(); the notice names its hash
     SeatRequest (digest of a secret)  →          Seat           the same seat again for the same digest
     Report (one symbol, or NULL)      →          Receipt        the same receipt again for the same body
     GET status                        →          ParticipantStatus
+    DELETE the report                 →          Withdrawal     until the round is closed
 
 A device gets its seat in the open round *before* it draws, because a symbol drawn for one round cannot be sent in
 another, and a second draw would double the loss.
@@ -23,23 +24,9 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from crowdveil.errors import InputError
-from crowdveil.vocabulary import CampaignState, Enrolment, ParticipantState, Period, Rule
-from crowdveil.wire.message import (
-    PROTOCOL,
-    AreaObject,
-    CampaignId,
-    Digest,
-    Epsilon,
-    Message,
-    Name,
-    OfferText,
-    Positive,
-    Protocol,
-    Secret,
-    Share,
-    Targets,
-    Whole,
-)
+from crowdveil.vocabulary import CampaignState, ParticipantState
+from crowdveil.wire.message import PROTOCOL, CampaignId, Digest, Message, OfferText, Protocol, Secret, Whole
+from crowdveil.wire.terms import RoundNotice, Terms
 
 NULL_SYMBOL = "nullnull"
 """How NULL is sent in the clear: as long as any symbol."""
@@ -52,30 +39,20 @@ class Announcement(Message):
     """What is public about a campaign, and all that a device needs to decide whether to take part."""
 
     protocol: Protocol
-    campaign: CampaignId
-    name: Name
-    offer: OfferText
-    area: AreaObject
-    targets: Targets
-    epsilon_per_km: Epsilon
-    delta: Share
-    """A place is frequent when its probability exceeds this."""
-    rule: Rule
-    period: Period
-    null_epsilon: Epsilon | None = None
-    """ε₀: how much a report may reveal about having a frequent place at all; None asks for NULL in the clear."""
-    enrolment: Enrolment
-    rounds: Positive
-    round: Whole | None
-    """Number of the open round, from 0; None while none is open."""
-    policy_hash: Digest | None
-    """Hash of the open round's policy."""
+    terms: Terms
+    notice: RoundNotice | None
+    """The signed notice of the open round; None while none is open."""
     state: CampaignState
 
     @model_validator(mode="after")
-    def _an_open_round_has_a_policy(self) -> Self:
-        if (self.round is None) != (self.policy_hash is None):
-            raise ValueError("round and policy_hash should be given together, or neither")
+    def _the_notice_is_of_these_terms(self) -> Self:
+        notice, terms = self.notice, self.terms
+        if notice is None:
+            return self
+        if (notice.campaign, notice.terms_hash) != (terms.campaign, terms.hash):
+            raise ValueError("notice should be of the announced campaign and of the terms that are announced with it")
+        if notice.round >= terms.rounds:
+            raise ValueError(f"notice.round should be below {terms.rounds}, the number of rounds")
         return self
 
 
@@ -94,8 +71,10 @@ class Seat(Message):
     protocol: Protocol
     campaign: CampaignId
     participant: Whole
+    """A random number, which does not say when the seat was taken."""
     round: Whole
     policy_hash: Digest
+    terms_hash: Digest
 
 
 class Report(Message):
@@ -143,6 +122,14 @@ class Receipt(Message):
         return cls(
             protocol=PROTOCOL, campaign=campaign, participant=participant, round=report.round, digest=report.digest
         )
+
+
+class Withdrawal(Message):
+    """Confirm that a participant's seat and report are forgotten; possible until the round is closed."""
+
+    protocol: Protocol
+    campaign: CampaignId
+    participant: Whole
 
 
 class ParticipantStatus(Message):

@@ -28,13 +28,22 @@ def _tables() -> None:
         sa.UniqueConstraint("token_hash", name="operators_token_once"),
     )
     op.create_table(
+        "signing_keys",
+        sa.Column("id", sa.Integer, nullable=False),
+        sa.Column("private_key", sa.String(64), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="signing_keys_pk"),
+        sa.CheckConstraint("id = 1", name="signing_keys_only_one"),
+        sa.CheckConstraint("length(private_key) = 64", name="signing_keys_private_key"),
+    )
+    op.create_table(
         "campaigns",
         sa.Column("id", sa.String(63), nullable=False),
         sa.Column("plan", sa.Text, nullable=False),
+        sa.Column("terms", sa.Text, nullable=False),
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("enrolment", sa.String(16), nullable=False),
         sa.Column("offer", sa.Text, nullable=False),
-        sa.Column("seed", sa.BigInteger, nullable=False),
+        sa.Column("seed", sa.String(64), nullable=False),
         sa.Column("created", sa.BigInteger, nullable=False),
         sa.Column("hits", sa.Integer),
         sa.Column("short", sa.Integer),
@@ -56,7 +65,7 @@ def _tables() -> None:
         sa.Column("symbols", sa.Integer),
         sa.Column("size", sa.Integer),
         sa.Column("deadline", sa.BigInteger),
-        sa.Column("first_participant", sa.Integer),
+        sa.Column("notice", sa.Text),
         sa.Column("counts", sa.Text),
         sa.Column("nulls", sa.Integer),
         sa.PrimaryKeyConstraint("campaign", "number", name="rounds_pk"),
@@ -66,7 +75,7 @@ def _tables() -> None:
         sa.CheckConstraint("size > 0", name="rounds_size"),
         sa.CheckConstraint(
             "state = 'opening' OR (policy IS NOT NULL AND length(policy_hash) = 64 AND symbols >= 2"
-            " AND first_participant >= 0)",
+            " AND notice IS NOT NULL)",
             name="rounds_policy",
         ),
         sa.CheckConstraint(
@@ -91,25 +100,30 @@ def _tables() -> None:
     op.create_table(
         "participants",
         sa.Column("campaign", sa.String(63), nullable=False),
-        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("number", sa.BigInteger, nullable=False),
         sa.Column("secret_hash", sa.String(64), nullable=False),
-        sa.Column("invite_hash", sa.String(64)),
         sa.Column("round", sa.Integer, nullable=False),
         sa.PrimaryKeyConstraint("campaign", "number", name="participants_pk"),
         sa.ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="participants_round"),
-        sa.ForeignKeyConstraint(
-            ["campaign", "invite_hash"], ["invites.campaign", "invites.invite_hash"], name="participants_invite"
-        ),
         sa.UniqueConstraint("secret_hash", "campaign", name="participants_secret_once"),
-        sa.UniqueConstraint("invite_hash", "campaign", name="participants_invite_once"),
         sa.UniqueConstraint("campaign", "number", "round", name="participants_seat"),
-        sa.CheckConstraint("number >= 0", name="participants_number"),
+        sa.CheckConstraint("number >= 0 AND number < 9007199254740992", name="participants_number"),
         sa.CheckConstraint("length(secret_hash) = 64", name="participants_secret_hash"),
+        sqlite_with_rowid=False,
+    )
+    op.create_table(
+        "seat_counts",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("round", sa.Integer, nullable=False),
+        sa.Column("seated", sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "round", name="seat_counts_pk"),
+        sa.ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="seat_counts_round"),
+        sa.CheckConstraint("seated >= 0", name="seat_counts_seated"),
     )
     op.create_table(
         "reports",
         sa.Column("campaign", sa.String(63), nullable=False),
-        sa.Column("participant", sa.Integer, nullable=False),
+        sa.Column("participant", sa.BigInteger, nullable=False),
         sa.Column("round", sa.Integer, nullable=False),
         sa.Column("symbol", sa.Integer),
         sa.Column("digest", sa.String(64), nullable=False),
@@ -118,6 +132,7 @@ def _tables() -> None:
             ["campaign", "participant", "round"],
             ["participants.campaign", "participants.number", "participants.round"],
             name="reports_seat",
+            ondelete="CASCADE",
         ),
         sa.CheckConstraint("symbol >= 0 AND symbol < 100000000", name="reports_symbol"),
         sa.CheckConstraint("length(digest) = 64", name="reports_digest"),
@@ -134,10 +149,21 @@ def _tables() -> None:
         sa.ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="refusals_round"),
     )
     op.create_table(
+        "estimates",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("round", sa.Integer, nullable=False),
+        sa.Column("prior", sa.Text, nullable=False),
+        sa.Column("grade_shares", sa.Text, nullable=False),
+        sa.Column("outside_share", sa.Double, nullable=False),
+        sa.Column("expected_coverage", sa.Double, nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "round", name="estimates_pk"),
+        sa.ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="estimates_round"),
+    )
+    op.create_table(
         "selections",
         sa.Column("campaign", sa.String(63), nullable=False),
         sa.Column("rank", sa.Integer, nullable=False),
-        sa.Column("participant", sa.Integer, nullable=False),
+        sa.Column("participant", sa.BigInteger, nullable=False),
         sa.Column("chance", sa.Double, nullable=False),
         sa.PrimaryKeyConstraint("campaign", "rank", name="selections_pk"),
         sa.ForeignKeyConstraint(
@@ -152,6 +178,8 @@ def _tables() -> None:
 
 NEEDS_OPEN_ROUND = "a report needs an open round whose policy has its symbol"
 NEVER_CHANGED = "is never changed or deleted"
+ONLY_WITH_SEAT = "a report is deleted only with its seat"
+ONLY_WHILE_OPEN = "a seat is deleted only while its round is open"
 COUNTS_FIT = "the counts of a closed round add up to its reports"
 NEEDS_CLOSED = "a selection is made once, when the campaign is closed"
 
@@ -176,8 +204,24 @@ def _sqlite_triggers() -> None:
         CREATE TRIGGER selections_once_closed BEFORE INSERT ON selections
         WHEN (SELECT state FROM campaigns WHERE id = NEW.campaign) <> 'closed'
         BEGIN SELECT RAISE(ABORT, '{NEEDS_CLOSED}'); END""")
-    for table, when in (("reports", ""), ("selections", ""), ("rounds", "WHEN OLD.state = 'closed'")):
-        for verb in ("UPDATE", "DELETE"):
+    op.execute(f"""
+        CREATE TRIGGER reports_only_with_seat BEFORE DELETE ON reports
+        WHEN EXISTS (SELECT 1 FROM participants WHERE campaign = OLD.campaign AND number = OLD.participant)
+        BEGIN SELECT RAISE(ABORT, '{ONLY_WITH_SEAT}'); END""")
+    op.execute(f"""
+        CREATE TRIGGER participants_while_open BEFORE DELETE ON participants
+        WHEN NOT EXISTS (
+            SELECT 1 FROM rounds WHERE campaign = OLD.campaign AND number = OLD.round AND state = 'open')
+        BEGIN SELECT RAISE(ABORT, '{ONLY_WHILE_OPEN}'); END""")
+    closed = "WHEN OLD.state = 'closed'"
+    for table, verbs, when in (
+        ("reports", ("UPDATE",), ""),
+        ("participants", ("UPDATE",), ""),
+        ("signing_keys", ("UPDATE", "DELETE"), ""),
+        ("selections", ("UPDATE", "DELETE"), ""),
+        ("rounds", ("UPDATE", "DELETE"), closed),
+    ):
+        for verb in verbs:
             op.execute(f"""
                 CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} {when}
                 BEGIN SELECT RAISE(ABORT, 'a row of {table} {NEVER_CHANGED}'); END""")
@@ -216,6 +260,25 @@ def _postgresql_triggers() -> None:
             END IF;
             RETURN NEW;
         END $$""")
+    # When a report is deleted with its seat, the seat is gone already.
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_reports_only_with_seat() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM 1 FROM participants WHERE campaign = OLD.campaign AND number = OLD.participant;
+            IF FOUND THEN
+                RAISE EXCEPTION '{ONLY_WITH_SEAT}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN OLD;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_participants_while_open() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM 1 FROM rounds WHERE campaign = OLD.campaign AND number = OLD.round AND state = 'open' FOR SHARE;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION '{ONLY_WHILE_OPEN}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN OLD;
+        END $$""")
     op.execute(f"""
         CREATE FUNCTION crowdveil_never_changed() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -226,9 +289,17 @@ def _postgresql_triggers() -> None:
         ("reports_open_round", "BEFORE INSERT ON reports FOR EACH ROW"),
         ("rounds_closed_counts", "BEFORE UPDATE ON rounds FOR EACH ROW WHEN (NEW.state = 'closed')"),
         ("selections_once_closed", "BEFORE INSERT ON selections FOR EACH ROW"),
+        ("reports_only_with_seat", "BEFORE DELETE ON reports FOR EACH ROW"),
+        ("participants_while_open", "BEFORE DELETE ON participants FOR EACH ROW"),
     ):
         op.execute(f"CREATE TRIGGER {trigger} {when} EXECUTE FUNCTION crowdveil_{trigger}()")
-    for table, when in (("reports", ""), ("selections", ""), ("rounds", "WHEN (OLD.state = 'closed')")):
-        never = "EXECUTE FUNCTION crowdveil_never_changed()"
-        op.execute(f"CREATE TRIGGER {table}_kept BEFORE UPDATE OR DELETE ON {table} FOR EACH ROW {when} {never}")
+    never = "EXECUTE FUNCTION crowdveil_never_changed()"
+    for table, verbs, when in (
+        ("reports", "UPDATE", ""),
+        ("participants", "UPDATE", ""),
+        ("signing_keys", "UPDATE OR DELETE", ""),
+        ("selections", "UPDATE OR DELETE", ""),
+        ("rounds", "UPDATE OR DELETE", "WHEN (OLD.state = 'closed')"),
+    ):
+        op.execute(f"CREATE TRIGGER {table}_kept BEFORE {verbs} ON {table} FOR EACH ROW {when} {never}")
         op.execute(f"CREATE TRIGGER {table}_not_emptied BEFORE TRUNCATE ON {table} FOR EACH STATEMENT {never}")

@@ -1,0 +1,138 @@
+"""What terms and signed notices prove: same hashes everywhere, forged notices refused, split views found."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from typing import Any
+
+import pytest
+
+from crowdveil.errors import InputError
+from crowdveil.wire import (
+    Announcement,
+    CampaignPlan,
+    RoundNotice,
+    Terms,
+    find_split,
+    new_private_key,
+    public_key,
+)
+from tests.wire.test_messages import NOTICE, PLAN, PRIVATE_KEY, SERVER_KEY, TERMS, TERMS_HASH, H
+
+OTHER = "fedcba9876543210" * 4
+
+
+def changed(**fields: Any) -> Terms:
+    return Terms.model_validate({**dict(TERMS), **fields})
+
+
+def test_the_hash_of_terms_is_over_text_in_which_reals_are_the_digits_of_their_doubles() -> None:
+    def digits(number: float) -> str:
+        return struct.pack(">d", number).hex()
+
+    text = TERMS.to_bytes().decode()
+    for name, number in (("delta", 0.25), ("epsilon_per_km", 1.5), ("grade_epsilon", 3.0), ("null_epsilon", 4.0)):
+        text = text.replace(f'"{name}":{number}', f'"{name}":"{digits(number)}"')
+    assert TERMS.hash == hashlib.sha256(text.encode()).hexdigest() == TERMS_HASH
+
+
+def test_a_whole_number_in_json_gives_the_same_hash_as_a_real_one() -> None:
+    assert Terms.from_bytes(TERMS.to_bytes().replace(b":4.0", b":4").replace(b":3.0", b":3e0")).hash == TERMS_HASH
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"campaign": "tea"},
+        {"server_key": H},
+        {"name": "Coffee"},
+        {"offer": "A tea"},
+        {"area": {"kind": "points", "xy_m": [[0, 0], [1001, 0]]}},
+        {"targets": (0,)},
+        {"epsilon_per_km": 1.5000000000000002},
+        {"null_epsilon": 4.1},
+        {"grade_epsilon": None},
+        {"grade_epsilon": None, "null_epsilon": None},
+        {"delta": 0.2},
+        {"rule": "random"},
+        {"period": "week"},
+        {"enrolment": "open"},
+        {"rounds": 5},
+        {"seed_hash": OTHER},
+    ],
+)
+def test_whatever_changes_in_the_terms_changes_their_hash(fields: dict[str, Any]) -> None:
+    assert changed(**fields).hash != TERMS_HASH
+
+
+def test_a_servers_notice_is_accepted_and_anything_else_refused() -> None:
+    NOTICE.verify(SERVER_KEY)
+    for fields in ({"policy_hash": OTHER}, {"round": 1}, {"terms_hash": OTHER}, {"campaign": "tea"}):
+        with pytest.raises(InputError, match=r"notice\.signature.*was not made with the server's key"):
+            NOTICE.model_copy(update=fields).verify(SERVER_KEY)
+    with pytest.raises(InputError, match=r"notice\.signature"):
+        NOTICE.verify(public_key(new_private_key()))
+    with pytest.raises(InputError, match=r"notice\.signature"):
+        NOTICE.verify("f" * 64)
+
+
+def test_every_server_has_a_key_of_its_own() -> None:
+    assert public_key(PRIVATE_KEY) == SERVER_KEY
+    assert len({new_private_key() for _ in range(20)}) == 20
+
+
+def test_an_announcement_carries_only_a_notice_of_its_own_terms() -> None:
+    for notice, text in (
+        (NOTICE.model_copy(update={"terms_hash": OTHER}), "of the terms that are announced"),
+        (NOTICE.model_copy(update={"campaign": "tea"}), "of the announced campaign"),
+        (RoundNotice.of(TERMS, 6, H, PRIVATE_KEY), "should be below 6"),
+    ):
+        document = b'{"notice":%s,"protocol":1,"state":"open","terms":%s}' % (notice.to_bytes(), TERMS.to_bytes())
+        with pytest.raises(InputError, match=text):
+            Announcement.from_bytes(document)
+    assert Announcement(protocol=1, terms=TERMS, notice=None, state="paused").notice is None
+
+
+# --- split views --------------------------------------------------------------------------------------------------
+
+
+def test_equal_notices_and_notices_of_other_rounds_are_no_split_view() -> None:
+    later = RoundNotice.of(TERMS, 3, OTHER, PRIVATE_KEY)
+    assert find_split([NOTICE, NOTICE, later], SERVER_KEY) is None
+    assert find_split([], SERVER_KEY) is None
+
+
+def test_two_policies_for_one_round_prove_a_split_view() -> None:
+    other = RoundNotice.of(TERMS, 2, OTHER, PRIVATE_KEY)
+    later = RoundNotice.of(TERMS, 3, OTHER, PRIVATE_KEY)
+    assert find_split([NOTICE, later, other], SERVER_KEY) == (NOTICE, other)
+
+
+def test_two_terms_of_one_campaign_prove_a_split_view() -> None:
+    other = RoundNotice.of(changed(offer="A tea"), 3, H, PRIVATE_KEY)
+    assert find_split([NOTICE, other], SERVER_KEY) == (NOTICE, other)
+    elsewhere = RoundNotice.of(changed(campaign="tea"), 2, OTHER, PRIVATE_KEY)
+    assert find_split([NOTICE, elsewhere], SERVER_KEY) is None
+
+
+def test_a_forged_notice_cannot_make_a_server_look_guilty() -> None:
+    forged = RoundNotice.of(TERMS, 2, OTHER, new_private_key())
+    assert find_split([NOTICE, forged], SERVER_KEY) is None
+    assert find_split([forged, NOTICE], SERVER_KEY) is None
+
+
+# --- plans --------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_is_protected_by_invite_and_with_a_deadline_unless_it_says_otherwise() -> None:
+    assert (PLAN.enrolment, PLAN.deadline_s, PLAN.beyond_default_limits) == ("invite", 7 * 24 * 3600, False)
+    assert PLAN.null_epsilon == PLAN.grade_epsilon == pytest.approx(4.1588830833596715, abs=0)
+
+
+def test_grades_without_a_protected_outside_are_refused_in_plans_and_terms() -> None:
+    for kind, message in ((CampaignPlan, PLAN), (Terms, TERMS)):
+        clear = kind.model_validate({**dict(message), "null_epsilon": None, "grade_epsilon": None})
+        assert clear.null_epsilon is None
+        with pytest.raises(ValueError, match="grade_epsilon needs null_epsilon"):
+            kind.model_validate({**dict(message), "null_epsilon": None})
