@@ -10,6 +10,7 @@ from typer.testing import Result
 Run = Callable[..., Result]
 Make = Callable[..., Result]
 PLAN = ["--targets", "12", "--users", "24", "--wanted", "3", "--rounds", "2", "--offer", "A coffee", "--delta", "0.5"]
+PLAN += ["--enrolment", "open"]
 """Of a small campaign, all but its area."""
 
 

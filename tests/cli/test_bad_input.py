@@ -182,7 +182,7 @@ def test_truncated_policies_are_refused_at_every_length(make: Make, run: Run, su
 @pytest.mark.parametrize(
     "change",
     [
-        lambda policy: policy["weights"].__setitem__(0, policy["weights"][0] + 1),
+        lambda policy: policy["weights"][0].__setitem__(0, policy["weights"][0][0] + 1),
         lambda policy: policy["weights"].__setitem__(0, -1),
         lambda policy: policy["weights"].__setitem__(0, 2**60),
         lambda policy: policy["weights"].__setitem__(0, 10**30),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from crowdveil.client import InviteLink
 from crowdveil.server.local import LocalServer
 from crowdveil.wire import AuditRecord, CampaignPlan
 from tests.cli.helpers import PLAN, Run, campaign_name, refused
@@ -47,7 +48,7 @@ def test_a_plan_can_be_a_file(run: Run, service: LocalServer, area: Path) -> Non
 def test_a_preview_says_what_is_promised_and_what_else_would_be(run: Run, service: LocalServer, area: Path) -> None:
     shown = run("campaign", "preview", *PLAN, "--area", area, "--picture", "map.png")
     assert shown.exit_code == 0, shown.stderr
-    for said in ("cells: 25", "wanted: 3 people", "private at ε ≥ ", "by chance: 4.00%", "ε per km  wanted"):
+    for said in ("cells: 25", "wanted: 3 people", "private at ε ≥ ", "by chance: 1.00%", "ε per km  wanted"):
         assert said in shown.stdout
     assert Path("map.png").read_bytes().startswith(b"\x89PNG")
     run("campaign", "create", "previewed", *PLAN, "--area", area)
@@ -93,11 +94,11 @@ def test_a_saved_record_is_audited_without_a_server_and_a_forged_one_found_out(
     assert kept.exit_code == 0
     assert json.loads(kept.stdout)["reproduced"] is True
     record = json.loads(Path("record.json").read_text())
-    record["rounds"][0]["nulls"] += 1
+    record["rounds"][0]["counts"][0] += 1
     Path("record.json").write_text(json.dumps(record))
     forged = run("campaign", "audit", "--record", "record.json")
     assert forged.exit_code == 1
-    assert "counted   FAILURE" in forged.stdout
+    assert re.search(r"^counted +FAILURE", forged.stdout, re.MULTILINE)
     assert "NOT reproduced" in forged.stderr
     Path("record.json").write_text("{}")
     refused(run("campaign", "audit", "--record", "record.json"), "record.json", "is not the record of a campaign")
@@ -123,7 +124,12 @@ def test_invites_are_written_for_their_owner_alone_and_let_devices_in(
     run("campaign", "create", name, *PLAN, "--area", area, "--enrolment", "invite")
     made = run("campaign", "invites", name, "--count", "24", "--out", "invites.txt")
     assert made.exit_code == 0, made.stderr
-    assert len(set(Path("invites.txt").read_text().split())) == 24
+    links = [InviteLink.parse(line) for line in Path("invites.txt").read_text().split()]
+    assert len({link.invite for link in links}) == 24
+    shown = json.loads(run("campaign", "status", name, "--json").stdout)
+    assert {(link.campaign, link.key, link.terms_hash) for link in links} == {
+        (name, shown["server_key"], shown["terms_hash"])
+    }
     assert os.stat("invites.txt").st_mode & 0o077 == 0
     run("campaign", "start", name)
     refused(run("crowd", name, "--devices", "25", "--invites", "invites.txt"), "invites", "one for each of 25")
@@ -154,7 +160,11 @@ def test_invites_are_written_for_their_owner_alone_and_let_devices_in(
         (["--round-size", "20"], ("round_size = 20",)),
         (["--deadline", "soon"], ("deadline = 'soon'", "12h")),
         (["--deadline", "0s"], ("deadline_s = 0",)),
-        (["--seed", "-1"], ("seed = -1",)),
+        (["--seed", "7"], ("seed = '7'",)),
+        (["--grade-epsilon", "x"], ("grade_epsilon = 'x'", "ln4")),
+        (["--clear"], ("asks openly", "beyond_default_limits")),
+        (["--clear", "--null-epsilon", "1"], ("null_epsilon = '1'", "can't be combined with --clear")),
+        (["--epsilon-per-km", "20"], ("could learn more about your place", "beyond_default_limits")),
         (["--rule", "best"], ("--rule", "'best'")),
         (["--prior", "nowhere.csv"], ("nowhere.csv",)),
         (["--name", "two\nlines"], ("name",)),
@@ -183,8 +193,40 @@ def test_the_servers_refusals_are_one_line(run: Run, service: LocalServer, area:
     refused(run("campaign", "export", "early", "--out", "s.csv"), "wrong-state")
     refused(run("campaign", "audit", "early"), "wrong-state")
     refused(run("campaign", "export", "early", "--out", "s.txt"), "out = 's.txt'", ".csv")
-    refused(run("campaign", "create", "early", "--area", area, *PLAN, "--seed", "3"), "the server refused")
+    refused(run("campaign", "create", "early", "--area", area, *PLAN, "--seed", "3" * 64), "the server refused")
     refused(run("campaign", "status", "early", "--watch", "--every", "0"), "every = 0.0")
+
+
+def test_what_default_phones_refuse_is_created_only_on_request(run: Run, service: LocalServer, area: Path) -> None:
+    made = run("campaign", "create", "beyond", "--area", area, *PLAN, "--clear", "--beyond-default-limits", "--json")
+    assert made.exit_code == 0, made.stderr
+    plan = json.loads(made.stdout)["plan"]
+    assert (plan["null_epsilon"], plan["grade_epsilon"], plan["deadline_s"]) == (None, None, 7 * 24 * 3600)
+    never = run("campaign", "create", "endless", "--area", area, *PLAN, "--deadline", "never", "--json")
+    assert json.loads(never.stdout)["plan"]["deadline_s"] is None
+
+
+def test_an_open_campaign_has_a_link_and_one_by_invite_does_not(run: Run, campaign: str, area: Path) -> None:
+    link = InviteLink.parse(run("campaign", "link", campaign).stdout.strip())
+    shown = json.loads(run("campaign", "status", campaign, "--json").stdout)
+    assert (link.campaign, link.invite) == (campaign, None)
+    assert (link.key, link.terms_hash, link.policy_hash) == (shown["server_key"], shown["terms_hash"], None)
+    elsewhere = run("campaign", "link", campaign, "--site", "https://a.example", "--page", "https://b.example/")
+    assert elsewhere.stdout.startswith("https://b.example/#server=https://a.example&campaign=")
+    run("campaign", "create", "by-invite", "--area", area, *PLAN[:-1], "invite")
+    refused(run("campaign", "link", "by-invite"), "is by invite", "campaign invites")
+
+
+def test_exports_are_for_their_owner_alone(run: Run, campaign: str) -> None:
+    run("campaign", "close", campaign)
+    run("campaign", "status", campaign, "--watch", "--every", "0.1")
+    before = os.umask(0)
+    try:
+        assert run("campaign", "export", campaign, "--out", "selection.csv").exit_code == 0
+        assert run("campaign", "audit", campaign, "--out", "record.json").exit_code == 0
+    finally:
+        os.umask(before)
+    assert {os.stat(name).st_mode & 0o777 for name in ("selection.csv", "record.json")} == {0o600}
 
 
 def test_tokens_come_from_the_variable_or_a_file_and_wrong_ones_are_refused(

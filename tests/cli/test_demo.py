@@ -24,7 +24,7 @@ from crowdveil.cli.demo import METHODS, SEEDS, demo_dataset
 from crowdveil.client import HttpTransport, Operator
 from crowdveil.errors import ServerUnreachable
 from crowdveil.policy.policy import Policy
-from crowdveil.server.pages import FOLDER
+from crowdveil.server.page_files import FOLDER
 from crowdveil.simulate.comparison import ComparisonSettings, compare_methods
 from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM
 from crowdveil.wire import AuditRecord

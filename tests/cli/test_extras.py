@@ -61,18 +61,19 @@ def test_the_core_runs_without_any_extra(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_verbs_that_speak_to_a_server_need_no_extra(tmp_path: Path) -> None:
     (tmp_path / "profile.csv").write_text("cell,probability\n12,0.9\n")
-    joins = ["device", "join", "noise", "--ledger", "mine", "--new-ledger", "--profile", "profile.csv", "--yes"]
+    joins = ["device", "join", "noise", "--ledger", "mine", "--profile", "profile.csv", "--yes"]
     results = run_without(
         OPTIONAL,
         tmp_path,
         [
             ["campaign", "list", "--token", "any", *NOWHERE],
+            ["device", "create", "--ledger", "mine"],
             [*joins, *NOWHERE],
-            ["device", "ledger", "--ledger", "mine"],
+            ["device", "sent", "--ledger", "mine"],
         ],
     )
-    assert [code for code, *_ in results] == [2, 2, 0], results
-    for _, _, said, _ in results[:2]:
+    assert [code for code, *_ in results] == [2, 0, 2, 0], results
+    for _, _, said, _ in (results[0], results[2]):
         assert "127.0.0.1:9" in said
         assert "extra" not in said
 

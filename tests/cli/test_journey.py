@@ -11,8 +11,11 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from math import log
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from crowdveil.area import Area, Grid, Hexagons, Points, Towers
@@ -46,7 +49,7 @@ def test_the_whole_way_from_bounds_to_a_report(run: Run) -> None:
     assert "private: yes" in checked.stdout
     drawn = run("draw", "policy.json", "--cell", "17")
     assert drawn.exit_code == 0
-    assert drawn.stdout in ("0 hit\n", "1 other\n")
+    assert drawn.stdout in ("0 hit\n", "1 outside\n", "2 grade 1\n", "3 grade 2\n")
 
 
 def test_json_of_every_verb_is_one_object_on_stdout(run: Run, make: Make) -> None:
@@ -62,7 +65,7 @@ def test_json_of_every_verb_is_one_object_on_stdout(run: Run, make: Make) -> Non
     assert certificate["private"] is True
     assert certificate["smallest_epsilon_per_km"] <= 1.386
     drawn = json.loads(run("draw", "policy.json", "--cell", "3", "--json").stdout)
-    assert drawn["selected"] is (drawn["name"] == "hit")
+    assert drawn["hit"] is (drawn["name"] == "hit")
 
 
 @pytest.mark.parametrize(
@@ -107,8 +110,13 @@ def test_without_a_prior_everywhere_is_equally_likely(make: Make, tmp_path: Path
 
 def test_the_command_line_and_the_library_make_the_same_policy(make: Make, area: Path) -> None:
     make()
-    by_hand = optimal_policy(Area.load(area), None, [3, 17], epsilon_per_km=1.386, beta=0.06)
-    assert Policy.load("policy.json").hash == by_hand.hash
+    common: dict[str, Any] = {"epsilon_per_km": 1.386, "beta": 0.06}
+    protected = optimal_policy(
+        Area.load(area), np.full((2, 25), 0.02), [3, 17], null_epsilon=log(64), grade_epsilon=log(64), **common
+    )
+    assert Policy.load("policy.json").hash == protected.hash
+    make(null_epsilon="none", grade_epsilon="none")
+    assert Policy.load("policy.json").hash == optimal_policy(Area.load(area), None, [3, 17], **common).hash
 
 
 def test_an_area_says_where_it_lies(run: Run) -> None:
@@ -212,16 +220,21 @@ def test_identity_is_written_with_a_loud_warning_and_never_drawn_from(make: Make
 
 def test_a_protected_null_is_certified_and_drawn_for(make: Make, run: Run, area: Path) -> None:
     cells = Area.load(area)
-    policy = optimal_policy(cells, None, [3], epsilon_per_km=1.386, beta=0.06, null_epsilon=2.0)
+    policy = optimal_policy(cells, None, [3], epsilon_per_km=1.386, beta=0.06, null_epsilon=2.0, grade_epsilon=1.5)
     policy.save("policy.json")
     checked = run("certify", "policy.json")
     assert checked.exit_code == 0
     assert "smallest ε₀: 2\n" in checked.stdout
-    assert json.loads(run("certify", "policy.json", "--json").stdout)["null"]["ok"] is True
-    assert run("draw", "policy.json", "--cell", "-1").stdout.split()[1] in ("hit", "other")
-    make()
+    assert "smallest ε₁: 1.5\n" in checked.stdout
+    told = json.loads(run("certify", "policy.json", "--json").stdout)
+    assert (told["null"]["ok"], told["grades"]["ok"]) == (True, True)
+    for place in (["--outside"], ["--cell", "3", "--grade", "1"]):
+        assert run("draw", "policy.json", *place).stdout.split()[1] in ("hit", "outside", "grade")
+    assert run("draw", "policy.json", "--cell", "3", "--grade", "2").exit_code == 2
+    assert "can't be combined with --outside" in run("draw", "policy.json", "--cell", "3", "--outside").stderr
+    make(null_epsilon="none", grade_epsilon="none")
     assert "null" not in json.loads(run("certify", "policy.json", "--json").stdout)
-    assert run("draw", "policy.json", "--cell", "-1").exit_code == 2
+    assert run("draw", "policy.json", "--outside").exit_code == 2
 
 
 def test_a_stricter_epsilon_is_refused_and_the_answer_says_where(make: Make, run: Run) -> None:
@@ -253,7 +266,10 @@ def test_a_report_by_latitude_and_longitude(make: Make, run: Run, area: Path) ->
     latitude, longitude = Area.load(area).centres()
     drawn = run("draw", "policy.json", "--lat", latitude[3], "--lon", longitude[3], "--json")
     assert drawn.exit_code == 0
-    assert json.loads(drawn.stdout)["symbol"] in (0, 1)
+    policy = Policy.load("policy.json")
+    told = json.loads(drawn.stdout)
+    assert told["name"] == policy.symbol_name(told["symbol"])
+    assert told["hash"] == policy.hash
 
 
 @pytest.mark.parametrize("name", ["map.png", "map.svg"])

@@ -29,8 +29,8 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What servers were started with; none really is."""
     calls: list[dict[str, Any]] = []
 
-    def stand_in(url: str, host: str, port: int, settings: object, *, tile_url: str | None, ready: Any) -> None:
-        calls.append({"url": url, "host": host, "port": port, "settings": settings, "tile_url": tile_url})
+    def stand_in(url: str, host: str, port: int, settings: object, *, ready: Any, **others: object) -> None:
+        calls.append({"url": url, "host": host, "port": port, "settings": settings, **others})
         ready(f"http://{host}:{port}")
 
     monkeypatch.setattr("crowdveil.server.run.serve", stand_in)
@@ -96,6 +96,34 @@ def test_a_tile_server_is_an_option_or_a_variable(
     assert [one["tile_url"] for one in started] == [None, tiles, tiles]
 
 
+def test_proxies_are_named_one_by_one(run: Run, started: list[dict[str, Any]]) -> None:
+    run("serve")
+    run("serve", "--trusted-proxy", "127.0.0.1", "--trusted-proxy", "10.1.0.0/16", "--trusted-proxy", "::1/128")
+    assert [one["trusted_proxies"] for one in started] == [[], ["127.0.0.1", "10.1.0.0/16", "::1"]]
+    for wrong in ("*", "proxy.example.org", "10.1.0.1/16", ""):
+        refused(run("serve", "--trusted-proxy", wrong), f"trusted_proxy = {wrong!r}", "127.0.0.1")
+    refused(run("serve", "--trusted-proxy", "0.0.0.0/0"), "trusted_proxy = '0.0.0.0/0'", "every address")
+
+
+def test_the_folder_of_the_data_is_for_its_owner_alone(run: Run, started: list[dict[str, Any]]) -> None:
+    before = os.umask(0)
+    try:
+        run("serve", "--data", "new/data", "--token-file", "token")
+    finally:
+        os.umask(before)
+    assert os.stat("new/data").st_mode & 0o777 == 0o700
+    modes = {path.name: path.stat().st_mode & 0o777 for path in [*Path("new/data").iterdir(), Path("token")]}
+    assert set(modes.values()) == {0o600}, modes
+    assert started
+
+
+def test_limits_are_options(run: Run, started: list[dict[str, Any]]) -> None:
+    run("serve", "--seats-per-address", "3", "--request-s", "2.5")
+    settings = started[-1]["settings"]
+    assert (settings.seats_per_address, settings.request_s) == (3, 2.5)
+    refused(run("serve", "--request-s", "0"), "request_s = 0")
+
+
 def test_what_cannot_be_is_one_line_and_nothing_is_made(run: Run, started: list[dict[str, Any]]) -> None:
     with closing(socket.socket()) as other:
         other.bind(("127.0.0.1", 0))
@@ -143,9 +171,10 @@ def test_a_server_is_stopped_when_what_it_was_started_for_fails(tmp_path: Path) 
 
 
 HOLDER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from crowdveil.server.local import local_server
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background it is ignored
 with local_server(Path(sys.argv[1])) as server:
     print(server.url, server.token, flush=True)
     time.sleep(600)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import crowdveil as cv
-from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, Ledger, RetryPolicy
-from crowdveil.codec import canonical_json
+from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, Ledger, ReportKey, RetryPolicy
 from crowdveil.errors import ServerUnreachable
+from crowdveil.limits import PrivacyLimits
 from crowdveil.wire import (
     PROTOCOL,
     Announcement,
@@ -22,23 +22,34 @@ from crowdveil.wire import (
     ProblemKind,
     Receipt,
     Report,
+    RoundNotice,
     Seat,
     SeatRequest,
+    Terms,
+    Withdrawal,
+    new_private_key,
+    public_key,
     secret_digest,
 )
 from tests.town import square_town
 
-LN4 = log(4)
+LN4, LN64 = log(4), log(64)
 AREA = square_town(6)
 TARGETS = (14, 22)
 ROUTE = re.compile(r"/v1/campaigns/([a-z0-9-]+)(/.*)?")
+PRIVATE_KEY = new_private_key()
+SERVER_KEY = public_key(PRIVATE_KEY)
+NOISE = ReportKey(SERVER_KEY, "noise")
+CLEAR = PrivacyLimits(clear_reports=1000)
+"""Limits of an owner who also answers in the clear form."""
 
 
 def small_policy(
     area: cv.Area = AREA,
     targets: tuple[int, ...] = TARGETS,
     epsilon_per_km: float = LN4,
-    null_epsilon: float | None = None,
+    null_epsilon: float | None = LN64,
+    grade_epsilon: float | None = LN64,
 ) -> cv.Policy:
     return cv.optimal_policy(
         area,
@@ -48,39 +59,52 @@ def small_policy(
         beta=0.1,
         completion="informative",
         null_epsilon=null_epsilon,
+        null_share=0.0 if null_epsilon is None else 0.1,
+        grade_epsilon=grade_epsilon,
     )
 
 
+def clear_policy(**options: Any) -> cv.Policy:
+    """A policy as in the paper: who has no frequent place says so in the clear."""
+    return small_policy(null_epsilon=None, grade_epsilon=None, **options)
+
+
 def flat_policy(symbols: int = 1024) -> cv.Policy:
-    """Every cell sends each of many symbols equally often, so that two draws are hardly ever equal."""
-    weights = np.full((len(AREA), symbols), (1 << 53) // symbols)
-    return cv.Policy(AREA, LN4, TARGETS, weights, symbols=tuple(f"s{i}" for i in range(symbols)))
+    """Every input sends each of many symbols equally often, so that two draws are hardly ever equal."""
+    weights = np.full((2 * len(AREA) + 1, symbols), (1 << 53) // symbols)
+    names = tuple(f"s{i}" for i in range(symbols))
+    return cv.Policy(AREA, LN4, TARGETS, weights, names, null_epsilon=LN64, grade_epsilon=LN64, grades=2)
 
 
 class FakeServer:
-    """Answers for every campaign alike; tests of hostile campaigns change `info` or `policy_bytes`."""
+    """Answers for every campaign alike; tests of hostile campaigns change `terms` or `policy_bytes`."""
 
-    def __init__(self, policy: cv.Policy) -> None:
+    def __init__(self, policy: cv.Policy, private_key: str = PRIVATE_KEY) -> None:
+        self.private_key = private_key
+        self.url = ""
         self.policy_bytes = policy.to_bytes()
-        self.info: dict[str, Any] = {
+        self.policy_hash = policy.hash
+        self.terms: dict[str, Any] = {
             "protocol": PROTOCOL,
+            "server_key": public_key(private_key),
             "name": "Noise map",
             "offer": "A coffee",
             "area": policy.area.describe(),
             "targets": list(policy.targets),
             "epsilon_per_km": policy.epsilon_per_km,
+            "null_epsilon": policy.null_epsilon,
+            "grade_epsilon": policy.grade_epsilon,
             "delta": 0.5,
             "rule": "random",
             "period": "week",
-            "null_epsilon": policy.null_epsilon,
             "enrolment": "open",
             "rounds": 3,
-            "round": 0,
-            "policy_hash": policy.hash,
-            "state": "open",
+            "seed_hash": "5" * 64,
         }
-        self.raw_info: bytes | None = None
-        """What is announced instead of `info`, valid or not."""
+        self.round: int | None = 0
+        self.state = "open"
+        self.raw: bytes | None = None
+        """What is announced instead, valid or not."""
         self.seats: dict[str, Seat] = {}
         self.reports: dict[str, list[bytes]] = {}
         """Every body ever sent, by the digest of the participant's secret."""
@@ -94,13 +118,24 @@ class FakeServer:
     def bodies(self, path_end: str) -> list[bytes]:
         return [request.body for request in self.requests if request.path.endswith(path_end)]
 
+    def terms_of(self, campaign: str) -> Terms:
+        return Terms.model_validate({"campaign": campaign, **self.terms})
+
+    def announcement(self, campaign: str) -> Announcement:
+        terms, notice = self.terms_of(campaign), None
+        if self.round is not None:
+            notice = RoundNotice.of(terms, self.round, self.policy_hash, self.private_key)
+        return Announcement.model_validate(
+            {"protocol": PROTOCOL, "terms": terms, "notice": notice, "state": self.state}
+        )
+
     def _answer(self, request: HttpRequest) -> HttpReply:
         found = ROUTE.fullmatch(request.path)
         if found is None:
             return problem("not-found")
         campaign, what = found[1], found[2] or ""
         if what == "":
-            return HttpReply(200, body=self.raw_info or self._info(campaign))
+            return HttpReply(200, body=self.raw or self.announcement(campaign).to_bytes())
         if what.endswith("/policy"):
             return HttpReply(200, body=self.policy_bytes)
         if what == "/seats":
@@ -111,22 +146,26 @@ class FakeServer:
             return problem("unknown-participant")
         if what == "/status":
             return HttpReply(200, body=ParticipantStatus.of(campaign, seat.participant, "reported", "x").to_bytes())
+        if request.method == "DELETE":
+            del self.seats[who]
+            self.reports.pop(who, None)
+            gone = Withdrawal(protocol=PROTOCOL, campaign=campaign, participant=seat.participant)
+            return HttpReply(200, body=gone.to_bytes())
         stored = self.reports.setdefault(who, [])
         stored.append(request.body)
         if stored[0] != request.body:
             return problem("report-conflict")
         return HttpReply(200, body=Receipt.of(campaign, seat.participant, Report.from_bytes(request.body)).to_bytes())
 
-    def _info(self, campaign: str) -> bytes:
-        return canonical_json(Announcement.model_validate({"campaign": campaign, **self.info}).model_dump()).encode()
-
     def _seat(self, campaign: str, request: HttpRequest) -> Seat:
+        assert self.round is not None
         seat = Seat(
             protocol=PROTOCOL,
             campaign=campaign,
             participant=len(self.seats),
-            round=self.info["round"],
-            policy_hash=self.info["policy_hash"],
+            round=self.round,
+            policy_hash=self.policy_hash,
+            terms_hash=self.terms_of(campaign).hash,
         )
         return self.seats.setdefault(SeatRequest.from_bytes(request.body).secret_digest, seat)
 
@@ -145,8 +184,14 @@ def without_waiting(settings: DeviceSettings | None = None) -> DeviceSettings:
     return settings or DeviceSettings(retry_policy=RetryPolicy(attempts=4), seat_interval_s=0)
 
 
-def new_device(path: Path, server: FakeServer, settings: DeviceSettings | None = None, **options: Any) -> Device:
+def new_device(
+    path: Path,
+    server: FakeServer,
+    settings: DeviceSettings | None = None,
+    limits: PrivacyLimits | None = None,
+    **options: Any,
+) -> Device:
     """A device with a new ledger at this path, if there is none yet."""
     if not path.exists():
-        Ledger.create(path)
+        Ledger.create(path, limits=limits)
     return Device(without_waiting(settings), path, server, **{"sleep": lambda _: None, **options})

@@ -4,20 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import date
-from math import inf, log
+from math import ceil, log
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, PrivacyLimits, RetryPolicy
+from crowdveil.client import (
+    Device,
+    DeviceSettings,
+    ExcludedPlace,
+    HttpReply,
+    HttpRequest,
+    InviteLink,
+    Ledger,
+    PrivacyLimits,
+    ReportKey,
+    RetryPolicy,
+    Spent,
+)
 from crowdveil.client.explain import Explanation, largest_belief
+from crowdveil.client.information import information
 from crowdveil.errors import CampaignRefused, OwnerDeclined, ServerRefused, ServerUnreachable
+from crowdveil.profile.place import Place
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import Receipt, Report
-from tests.client.fake_server import AREA, LN4, FakeServer, flat_policy, new_device, no_answer, problem, small_policy
+from crowdveil.wire import Receipt, Report, RoundNotice, new_private_key
+from tests.client.fake_server import (
+    AREA,
+    CLEAR,
+    LN4,
+    LN64,
+    NOISE,
+    FakeServer,
+    clear_policy,
+    flat_policy,
+    new_device,
+    no_answer,
+    problem,
+    small_policy,
+)
 
 HOME = {8: 0.9}
 
@@ -102,7 +129,7 @@ def test_a_report_that_the_server_refuses_is_final_and_still_counts(path: Path, 
     with pytest.raises(CampaignRefused, match="round is closed"):
         device.join("noise", HOME)
     assert len(server.bodies("/report")) == 1
-    assert device.ledger.spent_epsilon_per_km() == LN4
+    assert device.ledger.spent() == Spent(LN4, LN64, 0, 1)
 
 
 def test_a_receipt_for_another_report_acknowledges_nothing(path: Path, server: FakeServer) -> None:
@@ -115,45 +142,48 @@ def test_a_receipt_for_another_report_acknowledges_nothing(path: Path, server: F
     for _ in range(2):
         with pytest.raises(CampaignRefused, match=r"another report|is not valid"):
             device.join("noise", HOME)
-        entry = device.ledger.entry("noise")
+        entry = device.ledger.entry(NOISE)
         assert entry is not None
         assert entry.state == "drawn"
     assert device.join("noise", HOME).state == "acknowledged"
     assert len(set(server.bodies("/report"))) == 1
 
 
-def test_requests_reveal_neither_the_place_nor_whether_there_is_one(tmp_path: Path, server: FakeServer) -> None:
-    seen = []
-    for number, where in enumerate([{0: 1.0}, {35: 1.0}, {3: 0.8, 4: 0.7, 22: 0.9}, {}]):
+@pytest.mark.parametrize("make", [small_policy, clear_policy])
+def test_requests_reveal_neither_the_place_nor_whether_there_is_one(
+    tmp_path: Path, make: Callable[[], cv.Policy]
+) -> None:
+    server, seen = FakeServer(make()), []
+    for number, where in enumerate([{0: 1.0}, {35: 1.0}, {3: 0.8, 4: 0.7, 22: 0.9}, {3: 0.1}, {}]):
         server.requests.clear()
         waits: list[float] = []
+        rolled: list[int] = []
         clock = iter([5.0, 5.3 + 0.1 * number])
-        settings = DeviceSettings(seat_interval_s=1.0)
-        path = tmp_path / str(number)
-        device = new_device(path, server, settings, sleep=waits.append, monotonic=lambda clock=clock: next(clock))
+
+        def bits(count: int, rolled: list[int] = rolled) -> int:
+            rolled.append(count)
+            return 7
+
+        device = new_device(
+            tmp_path / str(number),
+            server,
+            DeviceSettings(seat_interval_s=1.0),
+            CLEAR,
+            sleep=waits.append,
+            monotonic=lambda clock=clock: next(clock),
+            random_bits=bits,
+        )
         entry = device.join("noise", where)
-        assert (entry.symbol == NULL) == (where == {})
+        assert (entry.symbol == NULL) == (number > 2 and make is clear_policy)
         sizes = [
             (r.method, r.path, sorted((k, len(v)) for k, v in r.headers.items()), len(r.body)) for r in server.requests
         ]
-        seen.append((sizes, [round(5.3 + 0.1 * number + wait, 9) for wait in waits]))
+        seen.append((sizes, rolled, [round(5.3 + 0.1 * number + wait, 9) for wait in waits]))
     assert all(one == seen[0] for one in seen)
-    assert seen[0][1] == [6.0]
+    assert seen[0][2] == [6.0]
 
 
-def test_a_device_without_a_place_draws_as_many_random_bits(tmp_path: Path, server: FakeServer) -> None:
-    rolled: dict[str, list[int]] = {"at home": [], "nowhere": []}
-    for name, where in (("at home", HOME), ("nowhere", {})):
-
-        def bits(count: int, name: str = name) -> int:
-            rolled[name].append(count)
-            return 7
-
-        new_device(tmp_path / name, server, random_bits=bits).join("noise", where)
-    assert rolled["at home"] == rolled["nowhere"]
-
-
-def test_the_lifetime_limit_stops_the_next_campaign_before_anything_is_asked(path: Path, server: FakeServer) -> None:
+def test_the_limit_on_all_reports_stops_the_next_one_before_anything_is_asked(path: Path, server: FakeServer) -> None:
     device = new_device(path, server)
     for number in range(3):
         device.join(f"c{number}", HOME)
@@ -166,7 +196,8 @@ def test_the_lifetime_limit_stops_the_next_campaign_before_anything_is_asked(pat
     assert [request.method for request in server.requests] == ["GET"]
     assert device.summary().text.startswith("You have answered 3 campaigns, the most your limit allows.")
     assert device.summary().text.count(": answered") == 3
-    assert "ε = 4.15888 of 4.15888 per km is permanently used; 0 is left" in device.summary().figures
+    assert "ε per km: 4.15888 of 4.15888 is permanently used; 0 is left" in device.summary().figures
+    assert "ε₀: 12.4766 of 12.4766 is permanently used; 0 is left" in device.summary().figures
 
 
 def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(path: Path, server: FakeServer) -> None:
@@ -183,10 +214,21 @@ def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(pat
     assert device.ledger.entries() == {}
     (told_first,) = told
     policy = cv.Policy.from_bytes(server.policy_bytes)
-    assert (
-        "Someone who thinks there is a 10 % chance that this is your place, compared with places within 500 m, "
-        "can be at most 19 % sure after your answer."
-    ) in told_first.text
+    bits = information(policy)
+    assert 0.3 < bits.at_most_bits < 2
+    for said in (
+        "around 0.0133, 0.0224, which you visit regularly. The place itself stays on your phone.",
+        "Your phone will answer at random. From your place the most likely answer is",
+        f"On average the answer tells no more than {ceil(10 * bits.at_most_bits) / 10:.1f} yes-or-no questions would.",
+        "chance that this is your part of the map, rather than a neighbouring one 1 km away, can be at most 31 % sure "
+        "after your answer.",
+        "chance that you are ever in this area, or that you never are, can be at most 88 % sure after your answer.",
+        "For visiting your place regularly rather than occasionally it is at most 88 % sure.",
+        "A place outside the map's edge counts as not being in the area, however near it is.",
+        "If you regularly visit several places, your phone picked one of them at random, once.",
+        "The organiser's record keeps your answer with the round, a random participant number, and a code",
+    ):
+        assert said in told_first.text
     assert "After this answer your limit allows 2 more campaigns like this one." in told_first.text
     assert not any(jargon in told_first.text for jargon in ("ε", "NULL", "symbol", "cell", policy.hash))
     assert "at most 4 times as likely" in told_first.figures
@@ -197,14 +239,15 @@ def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(pat
     assert "Private at ε = 1.38629" in told_first.figures
     assert policy.hash in told_first.figures
     assert f"'hit' {policy.hit[8]:.2%}" in told_first.figures
+    assert f"Information in expectation: at most {bits.at_most_bits:.2f} bits, whatever the prior" in told_first.figures
+    assert "never more than 2ε₀ = 8.31777" in told_first.figures
     device.join("noise", HOME)
     with pytest.raises(OwnerDeclined):
         device.join("second", HOME, agree=decline)
-    assert "at most 19 % sure after your answer, and at most 31 % sure after all your answers together" in told[1].text
-    with pytest.raises(OwnerDeclined):
-        device.join("second", {}, agree=decline)
-    assert "You do not regularly visit anywhere in this area, and your phone will say so." in told[2].text
-    assert "after all your answers together, at most 30.8% within 0.5 km" in told[2].figures
+    assert "and at most 64 % sure after all your answers on maps like this one together" in told[1].text
+    assert "and almost sure after all your answers together" in told[1].text
+    assert "after all your answers together, at most 30.8% within 0.5 km" in told[1].figures
+    assert "Σ ε₀ = 8.31777 for all your answers together" in told[1].figures
 
 
 def test_what_anyone_can_believe_after_a_reply_is_bounded_and_the_bound_is_met() -> None:
@@ -221,37 +264,40 @@ def test_a_device_makes_its_profile_from_its_own_visits(path: Path, server: Fake
     monday_s = 1_704_067_200
     weeks = np.arange(10) * 7 * 86_400 + monday_s
     visits = Visits(("me",), [0] * 10, weeks, [0] * 10, [latitude] * 10, [longitude] * 10)  # type: ignore[arg-type]
-    today = date(2024, 3, 12)
-    device = new_device(path, server, today=lambda: today)
-    assert device.place(device.check_campaign("noise"), visits) == 8
-    assert device.place(device.check_campaign("noise"), visits.where(np.zeros(10, dtype=bool))) == NULL
-    long_ago = new_device(path, server, today=lambda: date(2025, 3, 12))
-    assert long_ago.place(long_ago.check_campaign("noise"), visits) == NULL
+    for name, day, where, expected in (
+        ("now", date(2024, 3, 12), visits, Place(8, 0)),
+        ("no visits", date(2024, 3, 12), visits.where(np.zeros(10, dtype=bool)), Place(NULL)),
+        ("few visits", date(2024, 3, 12), visits.where(np.arange(10) == 0), Place(8, 1)),
+        ("long ago", date(2025, 3, 12), visits, Place(NULL)),
+    ):
+        device = new_device(path.with_name(name), server, today=lambda day=day: day)
+        assert device.place(device.check_campaign("noise"), where) == expected
+    device = new_device(path, server)
     crowd = Visits(("me", "you"), [0, 1], weeks[:2], [0, 0], [0.0, 0.0], [0.0, 0.0])  # type: ignore[arg-type]
     with pytest.raises(cv.InputError, match="only those of the device"):
         device.join("noise", crowd)
     with pytest.raises(cv.InputError, match="cells of this area are 0 to 35"):
         device.join("noise", {36: 1.0})
+    assert device.ledger.entries() == {}
 
 
 def test_a_device_shown_another_policy_than_its_seat_names_draws_nothing(path: Path, server: FakeServer) -> None:
     def single_out(request: HttpRequest, reply: HttpReply) -> HttpReply:
-        return (
-            HttpReply(200, body=reply.body.replace(b'"round":0', b'"round":1')) if request.method == "POST" else reply
-        )
+        changed = reply.body.replace(b'"round":0', b'"round":1')
+        return HttpReply(200, body=changed) if request.method == "POST" else reply
 
     server.interfere = single_out
     device = new_device(path, server)
     with pytest.raises(CampaignRefused, match="other conditions than it announced to everyone"):
         device.join("noise", HOME)
-    assert device.ledger.spent_epsilon_per_km() == 0
+    assert device.ledger.spent() == Spent()
     assert server.bodies("/report") == []
 
 
 def test_a_device_whose_round_ended_while_it_looked_looks_again(path: Path, server: FakeServer) -> None:
     def advance(request: HttpRequest, reply: HttpReply) -> HttpReply:
         if request.path.endswith("/policy"):
-            server.info["round"] = 1
+            server.round = 1
         return reply
 
     server.interfere = advance
@@ -260,7 +306,7 @@ def test_a_device_whose_round_ended_while_it_looked_looks_again(path: Path, serv
 
 @pytest.mark.parametrize("state", ["draft", "paused", "closed", "finished"])
 def test_a_campaign_that_is_not_open_is_not_joined(path: Path, server: FakeServer, state: str) -> None:
-    server.info |= {"state": state, "round": None, "policy_hash": None}
+    server.state, server.round = state, None
     with pytest.raises(CampaignRefused, match=f"is {state} and has no open round"):
         new_device(path, server).join("noise", HOME)
 
@@ -281,7 +327,7 @@ def test_each_campaign_has_a_secret_of_its_own(path: Path, server: FakeServer) -
 
 
 def test_nothing_is_joined_without_a_ledger(path: Path, server: FakeServer) -> None:
-    with pytest.raises(cv.FileFormatError, match="already spent"):
+    with pytest.raises(cv.FileFormatError, match="whole limit spent"):
         Device(DeviceSettings(), path, server)
 
 
@@ -309,69 +355,309 @@ def test_a_ledger_that_vanishes_while_the_device_runs_stops_it(path: Path, serve
         device.join("second", HOME)
 
 
-@pytest.mark.parametrize("value", [0, -1.0, float("nan"), float("inf"), "1", True])
-@pytest.mark.parametrize("name", ["epsilon_per_km", "lifetime_epsilon_per_km", "cell_km", "gap_km", "min_cells"])
-def test_limits_are_finite_numbers_above_zero(name: str, value: object) -> None:
-    with pytest.raises(cv.InputError, match=name):
-        PrivacyLimits(**{name: value})  # type: ignore[arg-type]
-
-
-def test_the_limit_about_having_a_place_may_be_infinite_but_not_otherwise_invalid() -> None:
-    assert PrivacyLimits().null_epsilon == inf
-    for wrong in (0, -1.0, float("nan"), -inf, "1", True):
-        with pytest.raises(cv.InputError, match="null_epsilon"):
-            PrivacyLimits(null_epsilon=wrong)  # type: ignore[arg-type]
-
-
-def test_where_null_is_protected_a_report_without_a_place_is_a_symbol_like_any_other(tmp_path: Path) -> None:
-    policy = small_policy(null_epsilon=log(16))
-    for number in (0, (1 << 53) - 1):
-        server = FakeServer(policy)
+@pytest.mark.parametrize("where", [{22: 0.9}, {22: 0.3}, {}])
+def test_a_device_draws_from_its_place_and_grade_or_from_outside(tmp_path: Path, where: dict[int, float]) -> None:
+    policy = small_policy()
+    place = Place(22, int(where == {22: 0.3})) if where else Place(NULL)
+    for number in (0, 1 << 52, (1 << 53) - 1):
 
         def random_bits(_: int, number: int = number) -> int:
             return number
 
+        server = FakeServer(policy)
         device = new_device(tmp_path / str(number), server, random_bits=random_bits)
-        entry = device.join("noise", {})
-        expected = cv.draw(policy, NULL, cv.certify(policy), random_bits)
+        entry = device.join("noise", where)
+        expected = cv.draw(policy, place.cell, cv.certify(policy), random_bits, grade=place.grade)
         assert entry.symbol == expected >= 0
-        assert device.ledger.entry("noise") == entry
+        assert entry.symbol_name == policy.symbol_name(expected)
+        assert device.ledger.spent() == Spent(LN4, LN64, 0, 1)
         (body,) = server.bodies("/report")
         assert Report.from_bytes(body).symbol_number == expected
         assert b"null" not in body
 
 
-def test_without_a_place_a_protected_campaign_uses_the_same_randomness_and_requests(tmp_path: Path) -> None:
-    server = FakeServer(small_policy(null_epsilon=log(16)))
-    seen = []
-    for number, where in enumerate([{0: 1.0}, {22: 0.9}, {}]):
-        server.requests.clear()
-        asked: list[int] = []
-
-        def random_bits(bits: int, asked: list[int] = asked) -> int:
-            asked.append(bits)
-            return 1
-
-        new_device(tmp_path / str(number), server, random_bits=random_bits).join("noise", where)
-        seen.append((asked, [(r.method, r.path, len(r.body)) for r in server.requests]))
-    assert seen[0] == seen[1] == seen[2]
+def test_without_grades_only_a_frequent_place_is_reported(tmp_path: Path) -> None:
+    for name, policy in (("protected", small_policy(grade_epsilon=None)), ("clear", clear_policy())):
+        device = new_device(tmp_path / name, FakeServer(policy), limits=CLEAR)
+        assert device.place(device.check_campaign("one"), {8: 0.4}) == Place(NULL)
+        assert device.place(device.check_campaign("two"), {8: 0.6}) == Place(8)
 
 
-def test_the_device_explains_what_a_report_reveals_about_having_a_place_at_all(tmp_path: Path) -> None:
-    protected = new_device(tmp_path / "protected", FakeServer(small_policy(null_epsilon=log(4))))
-    checked = protected.check_campaign("noise")
-    for cell in (8, NULL):
-        told = protected.explain(checked, cell)
-        assert "regularly visit somewhere in this area, or that you do not, can be at most 31 % sure" in told.text
-        assert "ε₀ = 1.38629 for having a frequent place in this area at all" in told.figures
-        assert "at most 30.8%" in told.figures  # 0.1 · 4 / (0.9 + 0.1 · 4)
-        assert "in the clear" not in told.figures
-        assert "Having no place is protected at ε₀" in told.figures
-    assert (
-        "You do not regularly visit anywhere in this area. Your phone will answer at random all the same." in told.text
+def test_the_clear_form_says_so_and_is_charged_and_counted(tmp_path: Path) -> None:
+    server = FakeServer(clear_policy())
+    device = new_device(tmp_path / "ledger", server, limits=PrivacyLimits(clear_reports=1))
+    told: list[Explanation] = []
+
+    def agree(explanation: Explanation) -> bool:
+        told.append(explanation)
+        return True
+
+    entry = device.join("noise", {8: 0.1}, agree=agree)
+    assert entry.symbol == NULL
+    assert "You do not regularly visit anywhere in this area.\nYour phone will say so openly." in told[0].text
+    assert "The organiser will learn whether you regularly visit anywhere in this area." in told[0].text
+    assert "NULL is sent in the clear" in told[0].figures
+    assert device.ledger.spent() == Spent(LN4, 0.0, 1, 1)
+    with pytest.raises(CampaignRefused, match="asks openly"):
+        device.join("second", HOME)
+
+
+# --- the place is picked once -------------------------------------------------------------------------------------
+
+
+def test_saying_no_and_asking_again_does_not_choose_anew(path: Path, server: FakeServer) -> None:
+    many = dict.fromkeys(range(30), 0.9)
+    shown: list[str] = []
+
+    def decline(explanation: Explanation) -> bool:
+        shown.append(explanation.text.splitlines()[1])
+        return False
+
+    for _ in range(8):
+        with pytest.raises(OwnerDeclined):
+            new_device(path, server).join("noise", many, agree=decline)
+    assert len(set(shown)) == 1
+    with pytest.raises(OwnerDeclined):
+        new_device(path, server).join("noise", {35: 1.0}, agree=decline)
+    assert len(set(shown)) == 1
+
+
+def test_an_excluded_place_is_never_reported(path: Path, server: FakeServer) -> None:
+    latitude, longitude = (float(axis[8]) for axis in AREA.centres())
+    device = new_device(path, server)
+    assert device.place(device.check_campaign("noise"), {8: 0.9, 9: 0.6}) in (Place(8), Place(9))
+    device.exclude(ExcludedPlace(latitude + 0.003, longitude, 0.1))
+    assert device.place(device.check_campaign("noise"), {8: 0.9, 9: 0.6}) == Place(9)
+    assert device.place(device.check_campaign("other"), {8: 0.9}) == Place(NULL)
+    device.exclude(ExcludedPlace(latitude, longitude, 1.1))
+    assert device.place(device.check_campaign("more"), {8: 0.9, 7: 0.9, 9: 0.9, 2: 0.9, 14: 0.9, 20: 0.3}) == Place(
+        20, 1
     )
-    clear = new_device(tmp_path / "clear", FakeServer(small_policy()))
-    checked = clear.check_campaign("noise")
-    for cell in (8, NULL):
-        assert "will learn whether you regularly visit anywhere in this area" in clear.explain(checked, cell).text
-        assert "NULL is sent in the clear" in clear.explain(checked, cell).figures
+
+
+def test_visits_to_an_excluded_place_are_dropped_before_the_profile_is_made(path: Path, server: FakeServer) -> None:
+    latitude, longitude = (float(axis[8]) for axis in AREA.centres())
+    weeks = np.arange(10) * 7 * 86_400 + 1_704_067_200
+    visits = Visits(("me",), [0] * 10, weeks, [0] * 10, [latitude] * 10, [longitude] * 10)  # type: ignore[arg-type]
+    device = new_device(path, server, today=lambda: date(2024, 3, 12))
+    device.exclude(ExcludedPlace(latitude, longitude))
+    assert device.place(device.check_campaign("noise"), visits) == Place(NULL)
+
+
+# --- leaving ------------------------------------------------------------------------------------------------------
+
+
+def test_leaving_has_the_server_forget_and_the_device_never_answers_again(path: Path, server: FakeServer) -> None:
+    device = new_device(path, server)
+    with pytest.raises(cv.InputError, match="that this device has joined"):
+        device.leave("noise")
+    device.join("noise", HOME)
+    assert device.leave("noise").state == "withdrawn"
+    assert (server.seats, server.reports) == ({}, {})
+    before = len(server.requests)
+    assert device.leave("noise").state == "withdrawn"
+    with pytest.raises(CampaignRefused, match="You left campaign noise"):
+        device.join("noise", HOME)
+    assert len(server.requests) == before
+    assert device.ledger.spent().reports == 1
+    assert "noise: left; the server has deleted the answer" in device.summary().text
+
+
+def test_leaving_after_a_lost_confirmation_is_repeated(path: Path, server: FakeServer) -> None:
+    device = new_device(path, server)
+    device.join("noise", HOME)
+    server.interfere = lambda request, reply: no_answer() if request.method == "DELETE" else reply
+    with pytest.raises(ServerUnreachable):
+        device.leave("noise")
+    server.interfere = lambda _, reply: reply
+    assert device.leave("noise").state == "withdrawn"
+
+
+def test_it_is_too_late_to_leave_when_the_round_is_closed(path: Path, server: FakeServer) -> None:
+    device = new_device(path, server)
+    device.join("noise", HOME)
+    server.interfere = lambda request, reply: problem("round-closed") if request.method == "DELETE" else reply
+    with pytest.raises(CampaignRefused, match="stays in the organiser's record, so that the selection can be checked"):
+        device.leave("noise")
+    entry = device.ledger.entry(NOISE)
+    assert entry is not None
+    assert entry.state == "acknowledged"
+
+
+def test_a_confirmation_for_another_participant_is_refused(path: Path, server: FakeServer) -> None:
+    device = new_device(path, server)
+    device.join("noise", HOME)
+
+    def other(request: HttpRequest, reply: HttpReply) -> HttpReply:
+        changed = reply.body.replace(b'"participant":0', b'"participant":1')
+        return HttpReply(200, body=changed) if request.method == "DELETE" else reply
+
+    server.interfere = other
+    with pytest.raises(CampaignRefused, match="is for another participant"):
+        device.leave("noise")
+
+
+# --- who is on the other side -------------------------------------------------------------------------------------
+
+
+def link_to(server: FakeServer, campaign: str = "noise", **changed: str) -> InviteLink:
+    terms = server.terms_of(campaign)
+    fields = {"key": terms.server_key, "terms_hash": terms.hash, "policy_hash": server.policy_hash, **changed}
+    return InviteLink("https://crowd.example.org", campaign, "card", **fields)
+
+
+def test_a_device_with_a_link_joins_what_the_link_names(path: Path, server: FakeServer) -> None:
+    assert new_device(path, server).join("noise", HOME, link=link_to(server)).state == "acknowledged"
+    assert b'"invite":"card"' in server.bodies("/seats")[0]
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [("key", "server's key"), ("terms_hash", "hash of the terms"), ("policy_hash", "policy")],
+)
+def test_a_device_with_a_link_refuses_any_other_key_terms_or_policy(
+    path: Path, server: FakeServer, what: str, told: str
+) -> None:
+    device = new_device(path, server)
+    with pytest.raises(CampaignRefused, match=f"not the campaign that your invite link names: the {told} differs"):
+        device.join("noise", HOME, link=link_to(server, **{what: "b" * 64}))
+    assert {request.method for request in server.requests} == {"GET"}
+    assert device.ledger.entries() == {}
+
+
+def test_a_link_to_another_campaign_or_server_is_refused(path: Path, server: FakeServer) -> None:
+    with pytest.raises(cv.InputError, match=r"link = 'other at https://crowd\.example\.org': should be for noise at"):
+        new_device(path, server).join("noise", HOME, link=link_to(server, "other"))
+    server.url = "https://evil.example.org"
+    with pytest.raises(cv.InputError, match="should be for noise at https://evil"):
+        new_device(path, server).join("noise", HOME, link=link_to(server))
+
+
+def test_an_announcement_that_is_not_signed_is_refused(path: Path, server: FakeServer) -> None:
+    server.private_key = new_private_key()
+    device = new_device(path, server)
+    with pytest.raises(CampaignRefused, match="The server did not sign what it announces"):
+        device.join("noise", HOME)
+    assert device.ledger.entries() == {}
+
+
+def test_terms_that_change_between_look_and_seat_are_refused(path: Path, server: FakeServer) -> None:
+    def change(request: HttpRequest, reply: HttpReply) -> HttpReply:
+        if request.path.endswith("/policy"):
+            server.terms["offer"] = "Two coffees"
+        return reply
+
+    server.interfere = change
+    device = new_device(path, server)
+    with pytest.raises(CampaignRefused, match="other conditions than it announced"):
+        device.join("noise", HOME)
+    with pytest.raises(CampaignRefused, match="that you were shown when you joined: the hash of the terms differs"):
+        device.join("noise", HOME)
+    assert server.bodies("/report") == []
+    assert device.ledger.spent() == Spent()
+
+
+def test_terms_that_change_after_the_owner_was_shown_them_are_refused(path: Path, server: FakeServer) -> None:
+    device = new_device(path, server)
+    with pytest.raises(OwnerDeclined):
+        device.join("noise", HOME, agree=lambda _: False)
+    server.terms["delta"] = 0.6
+    with pytest.raises(CampaignRefused, match="are not those that you were shown before"):
+        device.join("noise", HOME)
+    assert {request.method for request in server.requests} == {"GET"}
+
+
+def test_two_notices_of_one_round_are_a_split_view(path: Path, server: FakeServer) -> None:
+    def second_look(request: HttpRequest, reply: HttpReply) -> HttpReply:
+        if request.method == "POST":
+            return HttpReply(200, body=reply.body.replace(b'"round":0', b'"round":1'))
+        return reply
+
+    looks = iter([server.policy_hash, "c" * 64, "c" * 64])
+    announcement = server.announcement
+
+    def announce(campaign: str) -> object:
+        server.policy_hash = next(looks)
+        return announcement(campaign)
+
+    server.interfere = second_look
+    server.announcement = announce  # type: ignore[method-assign,assignment]
+    device = new_device(path, server, check=lambda policy, *_: cv.certify(policy))
+    with pytest.raises(CampaignRefused, match="signed two different announcements for the same round"):
+        device.join("noise", HOME)
+    assert device.ledger.spent() == Spent()
+
+
+def test_the_same_campaign_on_another_server_gets_a_secret_and_a_report_of_its_own(path: Path) -> None:
+    here, there = (FakeServer(flat_policy(), key) for key in (new_private_key(), new_private_key()))
+    here.url, there.url = "https://here.org", "https://there.org"
+    one, two = new_device(path, here), new_device(path, there)
+    here.interfere = flaky([no_answer] * 4)
+    with pytest.raises(ServerUnreachable):
+        one.join("noise", HOME)
+    two.join("noise", HOME)
+    assert set(here.seats).isdisjoint(there.seats)
+    assert set(here.bodies("/report")).isdisjoint(there.bodies("/report"))
+    assert two.ledger.spent().reports == 2
+
+
+def test_a_server_that_replays_anothers_announcement_gets_neither_secret_nor_report(path: Path) -> None:
+    key = new_private_key()
+    honest, evil = FakeServer(flat_policy(), key), FakeServer(flat_policy(), key)
+    honest.url, evil.url = "https://honest.org", "https://evil.org"
+    honest.interfere = flaky([no_answer] * 4)
+    with pytest.raises(ServerUnreachable):
+        new_device(path, honest).join("noise", HOME)
+    with pytest.raises(CampaignRefused, match="on a server at another address"):
+        new_device(path, evil).join("noise", HOME)
+    assert {request.method for request in evil.requests} == {"GET"}
+    assert all("authorization" not in request.headers for request in evil.requests)
+
+
+def test_a_server_with_another_key_at_the_same_address_is_refused(path: Path) -> None:
+    honest, evil = (FakeServer(flat_policy(), key) for key in (new_private_key(), new_private_key()))
+    honest.interfere = flaky([no_answer] * 4)
+    with pytest.raises(ServerUnreachable):
+        new_device(path, honest).join("noise", HOME)
+    with pytest.raises(CampaignRefused, match="the server's key differs"):
+        new_device(path, evil).join("noise", HOME)
+    assert {request.method for request in evil.requests} == {"GET"}
+
+
+def test_a_receipt_of_an_earlier_report_is_not_taken_for_this_one(path: Path) -> None:
+    server = FakeServer(flat_policy())
+    device = new_device(path, server)
+    device.join("one", HOME)
+    (digest,) = server.reports
+    (seat,) = server.seats.values()
+    replayed = Receipt.of("one", seat.participant, Report.from_bytes(server.reports[digest][0])).to_bytes()
+    server.interfere = lambda request, reply: HttpReply(200, body=replayed) if request.method == "PUT" else reply
+    with pytest.raises(CampaignRefused, match="is for another report than yours"):
+        device.join("two", HOME)
+    entry = device.ledger.entry(ReportKey(NOISE.server_key, "two"))
+    assert entry is not None
+    assert entry.state == "drawn"
+
+
+def test_a_retired_ledger_neither_looks_nor_sends(path: Path, server: FakeServer) -> None:
+    server.interfere = flaky([no_answer] * 4)
+    device = new_device(path, server)
+    with pytest.raises(ServerUnreachable):
+        device.join("noise", HOME)
+    device.ledger.export(path.with_name("moved"))
+    server.requests.clear()
+    for campaign in ("noise", "other"):
+        with pytest.raises(cv.FileFormatError, match="moved to another device"):
+            device.join(campaign, HOME)
+    assert server.requests == []
+    phone = Ledger.import_(path.with_name("moved"), path.with_name("phone"))
+    assert new_device(phone.path, server).join("noise", HOME).state == "acknowledged"
+    assert len(set(server.bodies("/report"))) == 1
+
+
+def test_a_notice_is_kept_to_compare_it_with_others(path: Path, server: FakeServer) -> None:
+    device = new_device(path, server)
+    device.join("noise", HOME)
+    ((key, notice),) = device.ledger.notices()
+    assert key == NOISE.server_key
+    assert notice == RoundNotice.of(server.terms_of("noise"), 0, server.policy_hash, server.private_key)

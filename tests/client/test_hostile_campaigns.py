@@ -9,17 +9,20 @@ import struct
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from math import log
+from math import fsum, log
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.client import DeviceSettings, PrivacyLimits
-from crowdveil.errors import CampaignRefused, NotPrivateError, OutsideLimits
+from crowdveil.arrays import IntArray
+from crowdveil.client import PrivacyLimits, Spent
+from crowdveil.errors import CampaignRefused, LimitReached, NotPrivateError, OutsideLimits
 from crowdveil.policy.files import MAGIC
-from tests.client.fake_server import AREA, LN4, TARGETS, FakeServer, new_device, small_policy
+from crowdveil.wire import new_private_key
+from tests.client.fake_server import AREA, LN4, LN64, TARGETS, FakeServer, clear_policy, new_device, small_policy
+from tests.limits.some_terms import spread_squares, towers
 from tests.town import square_town
 
 Attack = Callable[[FakeServer], None]
@@ -27,35 +30,55 @@ Attack = Callable[[FakeServer], None]
 
 def serve(server: FakeServer, policy: cv.Policy) -> None:
     """Announce a policy and hand out that very one."""
-    server.policy_bytes = policy.to_bytes()
-    server.info |= {
+    server.policy_bytes, server.policy_hash = policy.to_bytes(), policy.hash
+    server.terms |= {
         "area": policy.area.describe(),
         "targets": list(policy.targets),
         "epsilon_per_km": policy.epsilon_per_km,
         "null_epsilon": policy.null_epsilon,
-        "policy_hash": policy.hash,
+        "grade_epsilon": policy.grade_epsilon,
     }
 
 
-def leaky(area: cv.Area, epsilon_per_km: float) -> cv.Policy:
-    """Tells the first cell from all others."""
-    weights = np.tile(np.array([[1, 255]]), (len(area), 1))
-    weights[0] = [255, 1]
-    return cv.Policy(area, epsilon_per_km, (0,), weights, bits=8)
+def changed_rows(change: Callable[[IntArray], None], policy: cv.Policy | None = None) -> cv.Policy:
+    """A policy whose weights were changed by hand, and that claims the same protection."""
+    policy = policy or small_policy()
+    weights = policy.weights.copy()
+    change(weights)
+    return replace(policy, weights=weights)
 
 
-def tells_null() -> cv.Policy:
-    """Claims to protect NULL, and lets those without a place say something that hardly anyone else does."""
-    policy = small_policy(null_epsilon=log(2))
-    return replace(policy, null_weights=policy.weights[TARGETS[0]])
+def tells_a_cell(weights: IntArray) -> None:
+    """The first cell says something that no other does."""
+    weights[0] = weights[TARGETS[0]]
+
+
+def tells_outside(weights: IntArray) -> None:
+    """Those outside say something that hardly anyone else does."""
+    weights[-1] = weights[TARGETS[0]]
+
+
+def tells_grades(weights: IntArray) -> None:
+    """Occasional visitors are never taken for regular ones."""
+    hits = weights[len(AREA) : 2 * len(AREA), 0].copy()
+    weights[len(AREA) : 2 * len(AREA), 0] = 0
+    weights[len(AREA) : 2 * len(AREA), 1] += hits
+
+
+def three_grades() -> cv.Policy:
+    policy = small_policy()
+    weights = np.vstack([policy.weights[:36], policy.weights[:36], policy.weights[36:]])
+    weights = np.hstack([weights, np.zeros((len(weights), 1), dtype=np.int64)])
+    names = (*policy.symbols, "grade 3")
+    return replace(policy, weights=weights, symbols=names, grades=3, completion=None)
 
 
 def announce(**fields: object) -> Attack:
-    return lambda server: server.info.update(fields)
+    return lambda server: server.terms.update(fields)
 
 
 def announce_area(**fields: object) -> Attack:
-    return lambda server: server.info["area"].update(fields)
+    return lambda server: server.terms["area"].update(fields)
 
 
 def hand_out(policy: Callable[[], cv.Policy]) -> Attack:
@@ -77,7 +100,7 @@ def as_promised_but(policy: Callable[[], cv.Policy]) -> Attack:
     def attack(server: FakeServer) -> None:
         other = policy()
         server.policy_bytes = other.to_bytes()
-        server.info["policy_hash"] = other.hash
+        server.policy_hash = other.hash
 
     return attack
 
@@ -91,13 +114,13 @@ def inflated_towers(server: FakeServer) -> None:
     towers = cv.Towers.from_positions(*AREA.centres())
     serve(server, small_policy(towers))
     centres = towers.describe()["centres_m"]
-    server.info["area"]["centres_m"] = [[1000 * x, 1000 * y] for x, y in centres]
+    server.terms["area"]["centres_m"] = [[1000 * x, 1000 * y] for x, y in centres]
 
 
 def stretched_towers(server: FakeServer) -> None:
     towers = cv.Towers.from_positions(*AREA.centres())
     serve(server, small_policy(towers))
-    server.info["area"]["centres_m"] = [[x + 10 * (x > 0), y] for x, y in towers.describe()["centres_m"]]
+    server.terms["area"]["centres_m"] = [[x + 10 * (x > 0), y] for x, y in towers.describe()["centres_m"]]
 
 
 def metre_cells() -> cv.Policy:
@@ -117,7 +140,7 @@ def weights_that_sum_to_more(server: FakeServer) -> None:
     canonical = canonical[: 8 + size] + b"\xff" * (len(canonical) - 8 - size)
     digest = hashlib.sha256(canonical)
     server.policy_bytes = MAGIC + digest.digest() + zlib.compress(canonical)
-    server.info["policy_hash"] = digest.hexdigest()
+    server.policy_hash = digest.hexdigest()
 
 
 def cut(server: FakeServer) -> None:
@@ -146,9 +169,35 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
     "a threshold that nobody can pass": (announce(delta=1.0), "delta = 1.0"),
     "NaN for ε₀": (announce(null_epsilon=NAN), "NaN"),
     "no ε₀": (announce(null_epsilon=0.0), "null_epsilon"),
-    "a protected NULL announced, none handed out": (announce(null_epsilon=2.0), "null_epsilon = None, but 2.0 was"),
+    "no ε₁": (announce(grade_epsilon=0.0), "grade_epsilon"),
+    "grades without ε₀": (announce(null_epsilon=None), "grade_epsilon needs null_epsilon"),
+    "the clear form": (announce_and_hand_out(clear_policy), "accepts 0 reports in the clear"),
+    "a protected form announced, the clear one handed out": (as_promised_but(clear_policy), "null_epsilon = None, but"),
     "another ε₀ than announced": (as_promised_but(lambda: small_policy(null_epsilon=4.0)), "null_epsilon = 4.0"),
-    "a row for NULL that breaks its ε₀": (announce_and_hand_out(tells_null), "Having no place is NOT protected"),
+    "another ε₁ than announced": (as_promised_but(lambda: small_policy(grade_epsilon=4.0)), "grade_epsilon = 4.0"),
+    "a huge ε₀": (announce_and_hand_out(lambda: small_policy(null_epsilon=5.0)), "ε₀ = 5; this device accepts at most"),
+    "a huge ε₁": (
+        announce_and_hand_out(lambda: small_policy(grade_epsilon=5.0)),
+        "ε₁ = 5; this device accepts at most",
+    ),
+    "a row for outside that breaks its ε₀": (
+        announce_and_hand_out(lambda: changed_rows(tells_outside, small_policy(null_epsilon=log(2)))),
+        "Being outside is NOT protected",
+    ),
+    "rows of grades that break their ε₁": (
+        announce_and_hand_out(lambda: changed_rows(tells_grades)),
+        "The regularity of visits is NOT protected|NOT private",
+    ),
+    "more grades than a device knows": (announce_and_hand_out(three_grades), "grades = 3, but 2 was announced"),
+    "a threshold below the floor": (announce(delta=0.1), "δ = 0.1; this device accepts no less than 0.2"),
+    "towers that name houses": (
+        announce_and_hand_out(lambda: small_policy(towers(5.0, 0.03), (3,))),
+        "smallest region",
+    ),
+    "kept squares that name houses": (
+        announce_and_hand_out(lambda: small_policy(spread_squares(0.25, 12), (3,))),
+        "1 cells within 2 km",
+    ),
     "no ε": (announce(epsilon_per_km=0.0), "epsilon_per_km"),
     "a negative ε": (announce(epsilon_per_km=-1.0), "epsilon_per_km"),
     "ε as text": (announce(epsilon_per_km="1"), "epsilon_per_km"),
@@ -159,7 +208,7 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
     ),
     "another ε than announced": (as_promised_but(lambda: small_policy(epsilon_per_km=4.0)), "epsilon_per_km = 4.0"),
     "a stricter ε than announced": (as_promised_but(lambda: small_policy(epsilon_per_km=1.0)), "epsilon_per_km = 1.0"),
-    "a policy that breaks its ε": (announce_and_hand_out(lambda: leaky(AREA, LN4)), "NOT private at ε"),
+    "a policy that breaks its ε": (announce_and_hand_out(lambda: changed_rows(tells_a_cell)), "NOT private at ε"),
     "a policy that breaks it by a hair": (
         announce_and_hand_out(lambda: _relabelled(small_policy(), 0.999 * LN4)),
         "NOT private at ε",
@@ -179,52 +228,72 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
     "an unknown field": (announce(precise=True), "is not a field of this message"),
     "another protocol": (announce(protocol=2), "protocol"),
     "another campaign": (announce(campaign="other"), "answered with 'other'"),
-    "no hash": (announce(policy_hash=None), "policy_hash"),
+    "no signature": (lambda server: setattr(server, "private_key", new_private_key()), "did not sign"),
+    "no key": (announce(server_key="0" * 64), "did not sign"),
 }
 
 
 def _relabelled(policy: cv.Policy, epsilon_per_km: float) -> cv.Policy:
-    return cv.Policy(policy.area, epsilon_per_km, policy.targets, policy.weights, completion=policy.completion)
+    return replace(policy, epsilon_per_km=epsilon_per_km)
+
+
+def announce_anything(server: FakeServer) -> None:
+    """Announce terms that a message may not hold; what cannot be hashed is not signed either."""
+    server.terms = {"campaign": "noise", **server.terms}
+    try:
+        server.raw = server.announcement(server.terms["campaign"]).to_bytes()
+    except ValueError:
+        notice = {"campaign": "noise", "terms_hash": "0" * 64, "round": 0, "policy_hash": server.policy_hash}
+        document = {"protocol": 1, "terms": server.terms, "notice": {**notice, "signature": "0" * 128}, "state": "open"}
+        server.raw = json.dumps(document).encode()
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_hostile_campaign_is_joined(tmp_path: Path, name: str) -> None:
     attack, reason = HOSTILE[name]
     server = FakeServer(small_policy())
-    server.info["campaign"] = "noise"
     attack(server)
-    server.raw_info = json.dumps(server.info).encode()
+    announce_anything(server)
     device = new_device(tmp_path / "ledger", server)
     with pytest.raises((CampaignRefused, NotPrivateError)) as refusal:
         device.join("noise", {8: 1.0})
     assert re.search(reason, f"{refusal.value} {refusal.value.figures}")
     assert {request.method for request in server.requests} == {"GET"}
     assert device.ledger.entries() == {}
+    assert device.ledger.spent() == Spent()
 
 
 def test_the_same_campaign_without_the_attack_is_joined(tmp_path: Path) -> None:
     server = FakeServer(small_policy())
-    server.raw_info = json.dumps({"campaign": "noise", **server.info}).encode()
+    announce_anything(server)
     assert new_device(tmp_path / "ledger", server).join("noise", {8: 1.0}).state == "acknowledged"
 
 
 def test_an_owner_may_set_other_limits(tmp_path: Path) -> None:
     server = FakeServer(small_policy(epsilon_per_km=log(8)))
-    settings = DeviceSettings(PrivacyLimits(epsilon_per_km=log(8)), seat_interval_s=0)
-    assert new_device(tmp_path / "ledger", server, settings).join("noise", {8: 1.0}).epsilon_per_km == log(8)
+    limits = PrivacyLimits(epsilon_per_km=log(8))
+    entry = new_device(tmp_path / "ledger", server, limits=limits).join("noise", {8: 1.0})
+    assert entry.charge is not None
+    assert entry.charge.epsilon_per_km == log(8)
 
 
-@pytest.mark.parametrize(
-    ("null_epsilon", "reason"), [(None, "asks for NULL in the clear"), (log(17), "announces ε₀ = 2.83")]
-)
-def test_an_owner_may_ask_for_a_protected_null(tmp_path: Path, null_epsilon: float | None, reason: str) -> None:
-    settings = DeviceSettings(PrivacyLimits(null_epsilon=log(16)), seat_interval_s=0)
-    server = FakeServer(small_policy(null_epsilon=null_epsilon))
-    device = new_device(tmp_path / "refuses", server, settings)
-    with pytest.raises(OutsideLimits, match="whether you regularly visit anywhere in this area") as refusal:
-        device.join("noise", {8: 1.0})
-    assert re.search(f"{reason}.*accepts at most ε₀ = 2.77259", refusal.value.figures)
-    assert [request.path for request in server.requests] == ["/v1/campaigns/noise"]
-    for fine in (log(16), log(2)):
-        kind = FakeServer(small_policy(null_epsilon=fine))
-        assert new_device(tmp_path / f"joins {fine}", kind, settings).join("noise", {}).state == "acknowledged"
+def test_campaigns_that_claim_to_cost_nothing_are_charged(tmp_path: Path) -> None:
+    """14 campaigns with ε = 1e-9 over striped maps found a person's cell, because "no place here" was free."""
+    device = new_device(tmp_path / "ledger", FakeServer(small_policy(epsilon_per_km=1e-3)))
+    for number in range(3):
+        assert device.join(f"c{number}", {}).state == "acknowledged"
+    with pytest.raises(LimitReached):
+        device.join("c3", {})
+    assert device.ledger.spent() == Spent(fsum([0.1] * 3), 3 * LN64, 0, 3)
+
+
+def test_shifted_maps_are_refused_once_one_of_them_was_answered(tmp_path: Path) -> None:
+    town = AREA
+    x, y = town.first_centre_m
+    shifted = cv.Grid.build(town.origin, 1000, 6, 6, (x + 500, y + 250))
+    new_device(tmp_path / "ledger", FakeServer(small_policy())).join("one", {8: 1.0})
+    server = FakeServer(small_policy(shifted))
+    with pytest.raises(OutsideLimits, match="divided in another way"):
+        new_device(tmp_path / "ledger", server).join("two", {8: 1.0})
+    assert [request.method for request in server.requests] == ["GET"]
+    assert new_device(tmp_path / "other", server).join("two", {8: 1.0}).state == "acknowledged"

@@ -55,7 +55,7 @@ def test_a_preview_keeps_nothing(operator: Operator) -> None:
 
 def test_invites_are_as_many_as_asked_for_and_all_different(server: ServerHarness, operator: Operator) -> None:
     operator.create(NAME, plan(enrolment="invite"))
-    assert len(set(operator.invites(NAME, 20))) == 20
+    assert len(set(operator.invites(NAME, 20).invites)) == 20
     with pytest.raises(cv.InputError, match="count = 0"):
         operator.invites(NAME, 0)
 
@@ -67,7 +67,8 @@ def test_any_number_of_invites_is_made_in_as_many_requests_as_that_takes(
     operator.create(NAME, plan(enrolment="invite"))
     seen: list[tuple[int, int]] = []
     made = operator.make_invites(NAME, 20, progress=lambda done, of: seen.append((done, of)))
-    assert len(set(made)) == 20
+    assert len(set(made.invites)) == 20
+    assert made.terms_hash == operator.view(NAME).terms_hash
     assert seen == [(7, 20), (14, 20), (20, 20)]
     with pytest.raises(cv.InputError, match="count = 0"):
         operator.make_invites(NAME, 0)

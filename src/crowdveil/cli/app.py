@@ -16,6 +16,7 @@ SUMMARIES = {
     "certify": "Check that a policy, or a table, is private.",
     "draw": "Draw what a phone sends, from a certified policy.",
     "serve": "Run the campaign server, until Ctrl-C.",
+    "page": "Write the participant's page, for a site of your own.",
     "campaign": "Run campaigns on a server: plan, start, watch, export, audit.",
     "device": "Take part in a campaign, as a phone would.",
     "crowd": "Let many devices join a campaign, to try it out.",

@@ -36,11 +36,20 @@ def grid(
     bounds: Bounds,
     out: Out,
     cell_km: Annotated[str, typer.Option(help="Side of a square in km; a whole number of metres.", metavar="KM")] = "1",
+    lattice: Annotated[
+        bool,
+        typer.Option(
+            "--lattice",
+            help="Put the squares on the region's public lattice, as campaigns should: devices refuse maps that are "
+            "shifted against one that they have answered on.",
+        ),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Cover a box with square cells."""
     box, side_km = _read_bounds(bounds), read_real("cell_km", cell_km)
-    _make(lambda: Grid.from_bounds(*box, cell_km=side_km), out, json)
+    make = Grid.on_lattice if lattice else Grid.from_bounds
+    _make(lambda: make(*box, cell_km=side_km), out, json)
 
 
 @app.command(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,9 +13,9 @@ from crowdveil.cli import campaign_plan
 from crowdveil.cli.campaign_view import show_verdict, show_view, when
 from crowdveil.cli.connection import operator, operator_if_needed
 from crowdveil.cli.console import Verb, in_bytes, new_app, progress_bar, show, show_json, show_rows, working
-from crowdveil.cli.files import check_destination, write_bytes
+from crowdveil.cli.files import check_destination, write_private
 from crowdveil.cli.options import missing, read_real, read_whole, taking
-from crowdveil.client import Operator
+from crowdveil.client import InviteLink, Operator
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.wire import AuditRecord
 
@@ -40,6 +39,14 @@ app = new_app(
 )
 
 Id = Annotated[str, typer.Argument(help="The campaign's ID: small letters, digits and -.", metavar="ID")]
+Site = Annotated[
+    str | None,
+    typer.Option(help="Address at which participants reach the server (default: --server).", metavar="URL"),
+]
+Page = Annotated[
+    str | None,
+    typer.Option(help="A participant's page from elsewhere to link to, instead of the server's own.", metavar="URL"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
 
@@ -121,19 +128,39 @@ def invites(
     server: Operator,
     campaign: Id,
     count: Annotated[str, typer.Option(help="How many invites to make.", metavar="NUMBER")],
-    out: Annotated[Path, typer.Option(help="Where to write them, one per line (.txt).", metavar="FILE")],
+    out: Annotated[Path, typer.Option(help="Where to write the links, one per line (.txt).", metavar="FILE")],
+    site: Site = None,
+    page: Page = None,
 ) -> None:
-    """Make invites; each lets one device in.
+    """Make invite links; each lets one device in.
 
-    The server stores only their hashes, so this file is the only place where they can be read.
+    A link names the server's key and the hash of what the campaign promises, so that a phone notices if it is shown
+    anything else. The server stores only hashes of the invites, and deletes them when they are used. So this file is
+    the only place where they can be read.
     """
     check_destination("out", out, (".txt",))
     many = read_whole("count", count, 1)
     with progress_bar("making invites") as report:
         made = server.make_invites(campaign, many, progress=report)
-    write_bytes(out, "".join(f"{invite}\n" for invite in made).encode("ascii"))
-    os.chmod(out, 0o600)  # whoever reads an invite can use it
-    show("Invites", {"campaign": campaign, "invites": f"{len(made):,}", "written": str(out)})
+    names = (made.server_key, made.terms_hash, made.policy_hash)
+    links = [InviteLink(site or server.url, campaign, one, *names).format(page) for one in made.invites]
+    write_private(out, "".join(f"{link}\n" for link in links).encode("ascii"))  # whoever reads one can use it
+    show("Invites", {"campaign": campaign, "invites": f"{len(made.invites):,}", "written": str(out)})
+
+
+@app.command(cls=Verb, epilog=_example("link noise-map"))
+@taking(operator)
+def link(server: Operator, campaign: Id, site: Site = None, page: Page = None) -> None:
+    """Print the link to a campaign that anyone may join.
+
+    Like an invite link, it names the server's key and the hash of what the campaign promises.
+    """
+    view = server.view(campaign)
+    if view.plan.enrolment != "open":
+        raise InputError("campaign", campaign, "is by invite; `crowdveil campaign invites` makes links")
+    policy_hash = view.rounds[0].policy_hash if view.plan.rounds == 1 and view.rounds else None
+    found = InviteLink(site or server.url, campaign, None, view.server_key, view.terms_hash, policy_hash)
+    typer.echo(found.format(page))
 
 
 @app.command(cls=Verb, epilog=_example("export noise-map --out selection.csv"))
@@ -151,7 +178,7 @@ def export(
     check_destination("out", out, (".csv",))
     with working("fetching the selection"):
         text = server.selection_csv(campaign)
-    size = write_bytes(out, text.encode())
+    size = write_private(out, text.encode())
     people = len(text.splitlines()) - 1
     show("Selection", {"campaign": campaign, "selected": f"{people:,}", "written": f"{out} ({in_bytes(size)})"})
 
@@ -178,11 +205,11 @@ def audit(
         check_destination("out", out, (".json",))
     found = _record(server, campaign, record)
     if out is not None:
-        write_bytes(out, found.to_bytes())
+        write_private(out, found.to_bytes())
     with progress_bar("repeating the campaign") as report:
         verdict = check_record(found, report)
     if json:
-        findings = [{"step": one.step, "grade": one.grade, "said": one.text} for one in verdict.findings]
+        findings = [{"step": one.step, "verdict": one.verdict, "said": one.text} for one in verdict.findings]
         show_json({"campaign": found.campaign, "reproduced": verdict.reproduced, "findings": findings})
     else:
         show_verdict(found.campaign, verdict)

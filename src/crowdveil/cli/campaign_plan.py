@@ -114,11 +114,12 @@ def plan_fields(
     deadline: Annotated[
         str | None,
         typer.Option(
-            help="Close a round after this time at the latest: 90s, 30m, 12h or 2d (default: never).", metavar="TIME"
+            help="Close a round after this time at the latest: 90s, 30m, 12h or 2d, or never (default: 7d).",
+            metavar="TIME",
         ),
     ] = None,
     enrolment: Annotated[
-        EnrolmentName | None, typer.Option(help="Let anyone join, or only people with an invite (default: open).")
+        EnrolmentName | None, typer.Option(help="Let anyone join, or only people with an invite (default: invite).")
     ] = None,
     algorithm: Annotated[
         AlgorithmName | None, typer.Option(help="Our algorithm, or Algorithm 2 of the paper (default: crowdveil).")
@@ -141,24 +142,49 @@ def plan_fields(
     null_epsilon: Annotated[
         str | None,
         typer.Option(
-            help="Limit how much a reply tells about having a frequent place at all, such as ln16 "
-            "(default: no limit; the reply says so openly).",
+            help="Limit how much a reply tells about being outside the area, such as ln16 (default: ln64).",
             metavar="NUMBER",
         ),
     ] = None,
+    grade_epsilon: Annotated[
+        str | None,
+        typer.Option(
+            help="Limit how much a reply tells about being a regular visitor, such as ln16 (default: ln64).",
+            metavar="NUMBER",
+        ),
+    ] = None,
+    clear: Annotated[
+        bool,
+        typer.Option(
+            "--clear",
+            help="Let replies say openly that there is no frequent place, as in the paper. Most phones refuse this.",
+        ),
+    ] = False,
     seed: Annotated[
         str | None,
-        typer.Option(help="Seed of the lottery between equal people (default: drawn by the server).", metavar="NUMBER"),
+        typer.Option(
+            help="Seed of the lottery between equal people, 64 hex digits (default: drawn by the server).",
+            metavar="HEX",
+        ),
     ] = None,
+    beyond_default_limits: Annotated[
+        bool,
+        typer.Option(
+            "--beyond-default-limits",
+            help="Create the campaign even if every phone with the default limits will refuse it.",
+        ),
+    ] = False,
 ) -> PlanFields:
     """Read the fields of a plan; none if no option was given."""
-    numbers = {"users": users, "wanted": wanted, "rounds": rounds, "round_size": round_size, "seed": seed}
+    numbers = {"users": users, "wanted": wanted, "rounds": rounds, "round_size": round_size}
     reals = {"share": share, "delta": delta, "confidence": confidence}
-    epsilons = {"epsilon_per_km": epsilon_per_km, "null_epsilon": null_epsilon}
+    protection = {"null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon}
+    epsilons = {"epsilon_per_km": epsilon_per_km, **protection}
     words = {"rule": rule, "period": period, "enrolment": enrolment, "algorithm": algorithm}
-    texts = {"name": name, "offer": offer, **words}
+    texts = {"name": name, "offer": offer, "seed": seed, **words}
     others = {"area": area, "targets": targets, "deadline": deadline, "prior": prior}
-    given: dict[str, object] = {**numbers, **reals, **epsilons, **texts, **others}
+    flags = {"clear": clear or None, "beyond_default_limits": beyond_default_limits or None}
+    given: dict[str, object] = {**numbers, **reals, **epsilons, **texts, **others, **flags}
     if plan is not None:
         refuse(given, "can't be combined with --plan")
         return read_plan_fields(plan)
@@ -174,8 +200,13 @@ def plan_fields(
     fields |= {key: read_whole(key, text) for key, text in numbers.items() if text is not None}
     fields |= {key: _finite(key, read_real(key, text)) for key, text in reals.items() if text is not None}
     fields |= {key: _finite(key, read_epsilon(text, key)) for key, text in epsilons.items() if text is not None}
+    if clear:
+        refuse({**protection}, "can't be combined with --clear")
+        fields |= dict.fromkeys(protection)
     if deadline is not None:
-        fields["deadline_s"] = read_duration("deadline", deadline)
+        fields["deadline_s"] = None if deadline == "never" else read_duration("deadline", deadline)
+    if beyond_default_limits:
+        fields["beyond_default_limits"] = True
     return fields | _read_places(area, targets, prior)
 
 

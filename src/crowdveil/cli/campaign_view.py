@@ -9,7 +9,7 @@ import typer
 from crowdveil.campaign.audit import AuditVerdict
 from crowdveil.cli.console import show, show_json, show_rows, warn
 from crowdveil.formatting import exact, in_plain_words, rounded_up_below
-from crowdveil.wire import CampaignView, Preview, PreviewPoint, RoundView
+from crowdveil.wire import CampaignPlan, CampaignView, Preview, PreviewPoint, RoundView
 
 ROUNDS = ["round", "state", "seats taken", "reports", "refused", "closes", "policy"]
 POINTS = ["ε per km", "wanted", "expected coverage"]
@@ -32,6 +32,9 @@ def show_view(view: CampaignView, json: bool) -> None:
         "state": view.state,
         "created": when(view.created),
         "privacy": f"ε = {exact(plan.epsilon_per_km)} per km: {in_plain_words(plan.epsilon_per_km)}",
+        "protected": _protected(plan),
+        "server's key": view.server_key,
+        "terms": view.terms_hash,
         "wanted": f"{plan.people_wanted:,} of {plan.users:,} people who may take part, {plan.enrolment} to join",
         "reports": f"{reports:,} in {len(view.rounds)} of {plan.rounds} rounds",
     }
@@ -42,6 +45,15 @@ def show_view(view: CampaignView, json: bool) -> None:
     show("Campaign", facts)
     if view.rounds:
         show_rows("Rounds", ROUNDS, [_round(one) for one in view.rounds])
+
+
+def _protected(plan: CampaignPlan) -> str:
+    if plan.null_epsilon is None:
+        return "the place only: a reply says openly that there is no frequent place"
+    outside = f"being outside the area (ε₀ = {exact(plan.null_epsilon)})"
+    if plan.grade_epsilon is None:
+        return f"the place and {outside}"
+    return f"the place, being a regular visitor (ε₁ = {exact(plan.grade_epsilon)}) and {outside}"
 
 
 def show_preview(preview: Preview, epsilon_per_km: float) -> None:
@@ -55,7 +67,7 @@ def show_preview(preview: Preview, epsilon_per_km: float) -> None:
             "privacy": f"ε = {exact(epsilon_per_km)} per km: {in_plain_words(epsilon_per_km)}",
             "certified": f"the first round's policy is private at ε ≥ {smallest} per km",
             "selected": f"{preview.beta:.2%} of the people who report in the first round (β)",
-            "expected coverage": f"{preview.expected_coverage:.2%} of the people selected have a target as their place",
+            "expected coverage": f"{preview.expected_coverage:.2%} of the people selected regularly visit a target",
             "by chance": f"{preview.by_chance:.2%} if people were selected at random",
         },
     )
@@ -65,7 +77,9 @@ def show_preview(preview: Preview, epsilon_per_km: float) -> None:
 
 def show_verdict(campaign: str, verdict: AuditVerdict) -> None:
     """Print what an audit found, and its verdict."""
-    rows = [[one.step, one.grade if one.grade == "ok" else one.grade.upper(), one.text] for one in verdict.findings]
+    rows = [
+        [one.step, one.verdict if one.verdict == "ok" else one.verdict.upper(), one.text] for one in verdict.findings
+    ]
     show_rows("Audit", ["step", "verdict", "finding"], rows)
     if verdict.reproduced:
         typer.echo(f"Campaign {campaign} is reproduced.")

@@ -93,6 +93,8 @@ def _facts(certificate: Certificate) -> dict[str, str]:
     }
     if certificate.null is not None:
         facts["smallest ε₀"] = certificate.null.smallest_shown
+    if certificate.grades is not None:
+        facts["smallest ε₁"] = certificate.grades.smallest_shown
     return facts | ({"hash": certificate.policy_hash} if certificate.policy_hash else {})
 
 
@@ -107,4 +109,5 @@ def _document(certificate: Certificate) -> dict[str, Any]:
         "verdict": certificate.explain(),
         "hash": certificate.policy_hash or None,
         **({} if certificate.null is None else {"null": asdict(certificate.null)}),
+        **({} if certificate.grades is None else {"grades": asdict(certificate.grades)}),
     }

@@ -20,6 +20,10 @@ from crowdveil.cli.options import (
     DELTA_HELP,
     EPSILON,
     EPSILON_HELP,
+    GRADE_EPSILON,
+    GRADE_EPSILON_HELP,
+    NULL_EPSILON,
+    NULL_EPSILON_HELP,
     ROUNDS,
     SHARE,
     TARGETS_HELP,
@@ -28,6 +32,7 @@ from crowdveil.cli.options import (
     RuleName,
     read_day,
     read_epsilon,
+    read_epsilon_or_none,
     read_methods,
     read_real,
     read_whole,
@@ -94,6 +99,8 @@ def run(
         str | None, typer.Option(help="Number of periods to test on (default: the last tenth).", metavar="NUMBER")
     ] = None,
     epsilon_per_km: Annotated[str, typer.Option(help=EPSILON_HELP, metavar="NUMBER")] = EPSILON,
+    null_epsilon: Annotated[str, typer.Option(help=NULL_EPSILON_HELP, metavar="NUMBER")] = NULL_EPSILON,
+    grade_epsilon: Annotated[str, typer.Option(help=GRADE_EPSILON_HELP, metavar="NUMBER")] = GRADE_EPSILON,
     delta: Annotated[str, typer.Option(help=DELTA_HELP, metavar="NUMBER")] = DELTA,
     profile: Annotated[
         ProfileName, typer.Option(help="How that probability is estimated; recency chooses its half-life by itself.")
@@ -126,6 +133,8 @@ def run(
     started = perf_counter()
     settings: dict[str, Any] = {
         "epsilon_per_km": read_epsilon(epsilon_per_km),
+        "null_epsilon": read_epsilon_or_none(null_epsilon, "null_epsilon"),
+        "grade_epsilon": read_epsilon_or_none(grade_epsilon, "grade_epsilon"),
         "delta": read_real("delta", delta),
         "profile": profile.value,
         "rule": rule.value,
@@ -210,6 +219,8 @@ def _summary(found: Comparison, visits: Visits) -> dict[str, Any]:
         "wanted": found.wanted,
         "targets": list(settings.targets),
         "epsilon_per_km": settings.epsilon_per_km,
+        "null_epsilon": settings.null_epsilon,
+        "grade_epsilon": settings.grade_epsilon,
         "certified_policies": found.policies,
         "comparison": [record.to_json() for record in found.records],
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -13,11 +13,11 @@ import typer
 from crowdveil.area import Area
 from crowdveil.cli.connection import SERVER, Server
 from crowdveil.cli.console import Verb, new_app, progress_bar, show, working
-from crowdveil.cli.device import limits
+from crowdveil.cli.device_limits import changed, limit_changes
 from crowdveil.cli.files import open_folder
 from crowdveil.cli.options import read_whole, taking
 from crowdveil.cli.traces import CITY_WEEKS, TraceSource, read_source, source, warn_of_visits_outside
-from crowdveil.client import DeviceSettings, PrivacyLimits
+from crowdveil.client import DeviceSettings, InviteLink, PrivacyLimits
 from crowdveil.client.fleet import PATIENT, Fleet, FleetTotals, announcements, join_campaign, scratch_ledgers
 from crowdveil.codec import read_text
 from crowdveil.errors import CampaignRefused, InputError
@@ -39,11 +39,11 @@ app = new_app()
 
 
 @app.command(cls=Verb, epilog=EXAMPLES)
-@taking(limits)
+@taking(limit_changes)
 @taking(source)
 def run(
     traces: TraceSource,
-    limits: PrivacyLimits,
+    changes: dict[str, Any],
     campaign: Annotated[str, typer.Argument(help="The campaign's ID.", metavar="ID")],
     server: Server = SERVER,
     devices: Annotated[
@@ -57,7 +57,7 @@ def run(
         str, typer.Option(help="Number of devices that join at the same time.", metavar="NUMBER")
     ] = "32",
     invites: Annotated[
-        Path | None, typer.Option(help="Invites, one per line, if the campaign asks for them.", metavar="FILE")
+        Path | None, typer.Option(help="Invite links, one per line, if the campaign asks for them.", metavar="FILE")
     ] = None,
     ledgers: Annotated[
         Path | None,
@@ -73,21 +73,29 @@ def run(
     started = perf_counter()
     many = None if devices is None else read_whole("devices", devices, 1, MAX_DEVICES)
     generator = np.random.default_rng(read_whole("seed", seed, 0))
+    limits = changed(PrivacyLimits(), changes)
     workers = read_whole("concurrency", concurrency, 1, MAX_DEVICES)
-    cards = () if invites is None else tuple(read_text(invites).split())
+    cards = () if invites is None else tuple(_invite(line, campaign) for line in read_text(invites).split())
     with ExitStack() as stack:
         info = stack.enter_context(announcements(server, campaign))()
         profiles = _profiles(traces, info, many, generator)
         if ledgers is not None:
             open_folder(ledgers, "ledgers")
         folder = ledgers or stack.enter_context(scratch_ledgers())
-        settings = DeviceSettings(limits, PATIENT, seat_interval_s=0)
-        fleet = Fleet(campaign, profiles, folder, settings, cards, workers)
+        settings = DeviceSettings(PATIENT, seat_interval_s=0)
+        fleet = Fleet(campaign, profiles, folder, settings, limits, cards, workers)
         with progress_bar(f"{len(profiles):,} devices join {campaign}") as report:
             totals = join_campaign(fleet, server, report)
     show("Fleet", _facts(totals, perf_counter() - started))
     if not totals.acknowledged:
         raise typer.Exit(NOBODY)
+
+
+def _invite(line: str, campaign: str) -> str:
+    link = InviteLink.parse(line)
+    if link.invite is None or link.campaign != campaign:
+        raise InputError("invites", line, f"should be an invite link of campaign {campaign}")
+    return link.invite
 
 
 def _facts(totals: FleetTotals, seconds: float) -> dict[str, str]:
@@ -107,8 +115,8 @@ def _profiles(
 ) -> list[dict[int, float]]:
     """Make the profiles of the campaign's cells, in the order in which their owners join."""
     if info.state in ("closed", "finished"):
-        raise CampaignRefused(f"campaign {info.campaign} is {info.state}; nobody can join any more")
-    area = Area.from_description(info.area)
+        raise CampaignRefused(f"campaign {info.terms.campaign} is {info.state}; nobody can join any more")
+    area = Area.from_description(info.terms.area)
     if traces.data is None:
         with working("making a synthetic city"):
             visits = synthetic_visits_in(area, generator, users=many or DEVICES, weeks=CITY_WEEKS)
@@ -116,7 +124,7 @@ def _profiles(
         visits = read_source(traces)
     warn_of_visits_outside(check_overlap(visits, area), visits, "the campaign's area")
     with working("making the profiles"):
-        found = device_profiles(visits, area, period=info.period, delta=info.delta)
+        found = device_profiles(visits, area, period=info.terms.period, delta=info.terms.delta)
     people = generator.permutation(len(found))
     if many is not None and many > len(people):
         raise InputError("devices", many, f"should be at most the {len(people):,} people in the traces")

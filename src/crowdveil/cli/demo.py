@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -146,12 +147,16 @@ def run_campaign(dataset: Dataset, settings: ComparisonSettings, folder: Path, o
             "rounds": settings.rounds,
         }
         operator.create(campaign, campaign_plan(plan))
+        invites = operator.make_invites(campaign, len(order)).invites
         operator.set_state(campaign, "open")
         _step(
             f"Campaign {campaign!r} is open. It has {settings.rounds} rounds, which the server opens and closes by "
-            f"itself. {len(order):,} devices join over HTTP, each with its own ledger."
+            f"itself. {len(order):,} devices join over HTTP, each with its own invite and its own ledger."
         )
-        totals = _join(campaign, dataset, settings, order, server)
+        totals = _join(campaign, dataset, settings, order, server, invites)
+        if totals.refused:
+            reason, number = totals.refused.most_common(1)[0]
+            raise CrowdveilError(f"{number:,} devices did not join the demo's campaign: {reason}")
         with progress_bar(f"{campaign}: reports") as report:
             view = operator.wait_until_finished(campaign, every_s=EVERY_S, progress=report)
         record, selection = operator.record(campaign), operator.selection_csv(campaign)
@@ -170,12 +175,18 @@ def _free_name(operator: Operator) -> str:
 
 
 def _join(
-    campaign: str, dataset: Dataset, settings: ComparisonSettings, order: IntArray, server: LocalServer
+    campaign: str,
+    dataset: Dataset,
+    settings: ComparisonSettings,
+    order: IntArray,
+    server: LocalServer,
+    invites: Sequence[str],
 ) -> FleetTotals:
     profile = dataset.profiles[settings.profile]
     profiles = [profile.of(user) for user in order.tolist()]
     with scratch_ledgers() as ledgers, progress_bar(f"{len(order):,} devices join") as report:
-        fleet = Fleet(campaign, profiles, ledgers, DeviceSettings(seat_interval_s=0), concurrency=CONCURRENCY)
+        device_settings = DeviceSettings(seat_interval_s=0)
+        fleet = Fleet(campaign, profiles, ledgers, device_settings, invites=invites, concurrency=CONCURRENCY)
         return join_campaign(fleet, server.url, report)
 
 
@@ -206,24 +217,26 @@ def _tell_city(dataset: Dataset, settings: ComparisonSettings) -> None:
     _step(
         f"Profiles are learned from {len(dataset.split.train)} weeks; a visit counts half after "
         f"{dataset.half_life.half_life_periods:g} weeks. {settings.reporters(dataset)} people have a frequent place, "
-        f"where they are in a week with a probability above {settings.delta:g}. They report one such place; the others "
-        "say that they have none."
+        f"where they are in a week with a probability above {settings.delta:g}. They report one such place as regular "
+        "visitors; the others report their most likely place as occasional ones. Nobody can tell who is which."
     )
-    _step(f"Privacy: ε = ln 4 per km. {in_plain_words(DEFAULT_EPSILON_PER_KM).capitalize()}.")
+    _step(
+        f"Privacy: ε = ln 4 per km. {in_plain_words(DEFAULT_EPSILON_PER_KM).capitalize()}. From a regular visitor, an "
+        "occasional one, or someone outside, it is at most 64 times as likely as from another."
+    )
 
 
 def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, campaign: DemoCampaign, out: Path) -> None:
     totals, record = campaign.totals, campaign.record
-    refused = f"; refused: {dict(totals.refused)}" if totals.refused else ""
     _step(
-        f"The server has acknowledged {totals.acknowledged:,} devices, {totals.nulls:,} of which said that they have "
-        f"no place; {totals.unseated:,} found no seat{refused}. What the server saw, round by round:"
+        f"The server has acknowledged {totals.acknowledged:,} devices; {totals.unseated:,} found no seat. What it saw, "
+        "round by round:"
     )
-    header = ["round", "reports", "have no place", "said hit", "quota β", "private at ε per km ≥"]
+    header = ["round", "reports", "said hit", "quota β", "private at ε per km ≥"]
     table = []
     for one, policy in zip(record.rounds, campaign.policies, strict=True):
         seen = Round(policy, np.array(one.counts), one.nulls)
-        counts = map(str, (one.number + 1, seen.reports + seen.nulls, seen.nulls, seen.hits))
+        counts = map(str, (one.number + 1, seen.reports, seen.hits))
         table.append([*counts, f"{policy.beta:.2%}", certify(policy).smallest_shown])
     show_rows("Rounds", header, table)
     chosen = record.selection
@@ -233,7 +246,7 @@ def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, campaign: Dem
         f"their place; from the reports, {sum(chosen.chances):.1f} were expected. They came to it in "
         f"{coverage_of(campaign.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
     )
-    failed = [finding.text for finding in campaign.verdict.findings if finding.grade == "failure"]
+    failed = [finding.text for finding in campaign.verdict.findings if finding.verdict == "failure"]
     if failed:
         raise CrowdveilError(f"the campaign is not reproduced from its record: {failed[0]} (see {out / 'record.json'})")
     _step(

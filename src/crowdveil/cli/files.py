@@ -26,12 +26,16 @@ def check_destination(field: str, path: Path, suffixes: tuple[str, ...]) -> None
     _check_writable(field, path, target.parent)
 
 
-def open_folder(path: Path, field: str = "out") -> None:
-    """Make the folder that results go to, and refuse one that cannot be written to."""
+def open_folder(path: Path, field: str = "out", *, private: bool = False) -> None:
+    """Make the folder that results go to, and refuse one that cannot be written to.
+
+    A private one that is made here is for its owner alone; one that exists is left as it is.
+    """
     if path.exists() and not path.is_dir():
         raise InputError(field, str(path), "is a file; name a folder")
     try:
-        path.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
     except OSError as error:
         raise InputError(field, str(path), f"the folder cannot be made ({error.strerror})") from None
     _check_writable(field, path, path)
@@ -53,6 +57,12 @@ def write_file(path: Path, write: Callable[[Path], object]) -> int:
 def write_bytes(path: Path, content: bytes) -> int:
     """Write bytes to a file atomically; return their number."""
     return write_file(path, lambda temporary: temporary.write_bytes(content))
+
+
+def write_private(path: Path, content: bytes) -> int:
+    """Write bytes to a file that nobody else may read, whatever the umask; return their number."""
+    with working(f"writing {path}"):
+        return write_atomically(path, lambda temporary: temporary.write_bytes(content), private=True)
 
 
 def load_area(path: Path) -> Area:

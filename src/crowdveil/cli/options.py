@@ -23,6 +23,8 @@ from crowdveil.vocabulary import (
     DEFAULT_CONFIDENCE,
     DEFAULT_DELTA,
     DEFAULT_EPSILON_PER_KM,
+    DEFAULT_GRADE_EPSILON,
+    DEFAULT_NULL_EPSILON,
     DEFAULT_ROUNDS,
     DEFAULT_SHARE_WANTED,
 )
@@ -39,12 +41,19 @@ def written_as_logarithm(epsilon: float) -> str:
 
 
 EPSILON = written_as_logarithm(DEFAULT_EPSILON_PER_KM)
+NULL_EPSILON = written_as_logarithm(DEFAULT_NULL_EPSILON)
+GRADE_EPSILON = written_as_logarithm(DEFAULT_GRADE_EPSILON)
 DELTA = str(DEFAULT_DELTA)
 ROUNDS = str(DEFAULT_ROUNDS)
 CONFIDENCE = str(DEFAULT_CONFIDENCE)
 SHARE = str(DEFAULT_SHARE_WANTED)
 
 EPSILON_HELP = "Privacy loss per km, such as 1.386 or ln4. Smaller is more private."
+NULL_EPSILON_HELP = (
+    "Privacy loss ε₀ about being outside the area, such as ln64; none, together with --grade-epsilon none, for the "
+    "paper's form, in which people say in the clear that they have no frequent place."
+)
+GRADE_EPSILON_HELP = "Privacy loss ε₁ about being a regular visitor, such as ln64; none for no grades."
 TARGETS_HELP = "The places to cover: cells such as 3,17, or latitude:longitude such as 40.75:-73.98."
 TOKEN_VARIABLE = "CROWDVEIL_TOKEN"
 DELTA_HELP = "A place is frequent for someone whose probability of being there is above this."
@@ -98,6 +107,14 @@ def read_real(field: str, text: str) -> float:
         raise InputError(field, text, "should be a number") from None
 
 
+def read_share(field: str, text: str) -> float:
+    """Read a share from 0 to 1."""
+    share = read_real(field, text)
+    if not 0 <= share <= 1:
+        raise InputError(field, share, "should be a share from 0 to 1")
+    return share
+
+
 def read_whole(field: str, text: str, low: int | None = None, high: int | None = None) -> int:
     """Read a whole number, within limits if there are any."""
     try:
@@ -124,6 +141,11 @@ def read_epsilon(text: str, field: str = "epsilon_per_km") -> float:
         return float(text)
     except ValueError:
         raise InputError(field, text, "should be a number, such as 1.386 or ln4") from None
+
+
+def read_epsilon_or_none(text: str, field: str) -> float | None:
+    """Read a number, the logarithm of one, or `none`."""
+    return None if text.strip().lower() == "none" else read_epsilon(text, field)
 
 
 def read_day(field: str, text: str) -> date:

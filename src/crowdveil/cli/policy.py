@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 import typer
 
 from crowdveil.area.extent import cells_for
@@ -17,10 +18,16 @@ from crowdveil.cli.files import check_destination, load_area, write_file
 from crowdveil.cli.options import (
     CONFIDENCE,
     EPSILON_HELP,
+    GRADE_EPSILON,
+    GRADE_EPSILON_HELP,
+    NULL_EPSILON,
+    NULL_EPSILON_HELP,
     TARGETS_HELP,
     missing,
     read_epsilon,
+    read_epsilon_or_none,
     read_real,
+    read_share,
     read_whole,
     refuse,
 )
@@ -30,6 +37,7 @@ from crowdveil.formatting import exact, in_plain_words, rounded_up
 from crowdveil.policy.baselines.exponential import exponential
 from crowdveil.policy.baselines.identity import identity
 from crowdveil.policy.baselines.laplace import planar_laplace
+from crowdveil.policy.checks import check_prior
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.quota import minimum_beta
 from crowdveil.policy.solver.optimal import optimal_policy
@@ -61,6 +69,7 @@ class Baseline(StrEnum):
     identity = "identity"
 
 
+REGULAR_SHARE, OUTSIDE_SHARE = "0.5", "0"
 MAKERS = {Baseline.laplace: planar_laplace, Baseline.exponential: exponential, Baseline.identity: identity}
 
 app = new_app()
@@ -95,6 +104,21 @@ def run(
             help=f"With --wanted: chance that as many can be selected (default: {CONFIDENCE}).", metavar="NUMBER"
         ),
     ] = None,
+    null_epsilon: Annotated[str | None, typer.Option(help=NULL_EPSILON_HELP, metavar="NUMBER")] = None,
+    grade_epsilon: Annotated[str | None, typer.Option(help=GRADE_EPSILON_HELP, metavar="NUMBER")] = None,
+    regular_share: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Share of those in the area who are regular visitors of their place (default: {REGULAR_SHARE}).",
+            metavar="NUMBER",
+        ),
+    ] = None,
+    outside_share: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Share of the people who are outside the area (default: {OUTSIDE_SHARE}).", metavar="NUMBER"
+        ),
+    ] = None,
     completion: Annotated[
         CompletionName | None,
         typer.Option(
@@ -125,14 +149,26 @@ def run(
     chances = None if prior is None else read_prior(prior, cells)
     if baseline is None:
         share = _quota(beta, users, wanted, confidence)
+        protection = _protection(null_epsilon, grade_epsilon, regular_share, outside_share)
         kind = (completion or CompletionName.equal).value
         _warn_of_empty_targets(chances, covered)
         with progress_bar("optimising") as report:
             policy = optimal_policy(
-                cells, chances, covered, epsilon_per_km=epsilon, beta=share, completion=kind, progress=report
+                cells,
+                protection.joint(check_prior(chances, len(cells))),
+                covered,
+                epsilon_per_km=epsilon,
+                beta=share,
+                completion=kind,
+                null_epsilon=protection.null_epsilon,
+                null_share=protection.outside_share,
+                grade_epsilon=protection.grade_epsilon,
+                progress=report,
             )
     else:
         others = {"beta": beta, "users": users, "wanted": wanted, "confidence": confidence, "completion": completion}
+        others |= {"null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon}
+        others |= {"regular_share": regular_share, "outside_share": outside_share}
         refuse(others, f"does not apply to --baseline {baseline.value}; leave it out")
         _warn_of_empty_targets(chances, covered)
         with working(f"making the baseline {baseline.value}"):
@@ -153,6 +189,35 @@ def run(
         show("Policy", _facts(policy, certificate, out, size, seconds))
     if baseline is not None and 0 < policy.beta < 1:
         note(f"To compare with the optimal policy at the same share: --beta {exact(policy.beta)}")
+
+
+class _Protection(NamedTuple):
+    """What is protected besides the place, and how many people are expected to be what."""
+
+    null_epsilon: float | None
+    grade_epsilon: float | None
+    regular_share: float
+    outside_share: float
+
+    def joint(self, prior: FloatArray) -> FloatArray:
+        """Spread a prior of cells over the grades, if there are any."""
+        if self.grade_epsilon is None:
+            return prior
+        return np.vstack([self.regular_share * prior, (1 - self.regular_share) * prior])
+
+
+def _protection(
+    null_epsilon: str | None, grade_epsilon: str | None, regular_share: str | None, outside_share: str | None
+) -> _Protection:
+    null = read_epsilon_or_none(NULL_EPSILON if null_epsilon is None else null_epsilon, "null_epsilon")
+    grade = read_epsilon_or_none(GRADE_EPSILON if grade_epsilon is None else grade_epsilon, "grade_epsilon")
+    if null is None:
+        refuse({"outside_share": outside_share}, "can't be combined with --null-epsilon none")
+    if grade is None:
+        refuse({"regular_share": regular_share}, "can't be combined with --grade-epsilon none")
+    regular = read_share("regular_share", REGULAR_SHARE if regular_share is None else regular_share)
+    outside = 0.0 if null is None else read_share("outside_share", outside_share or OUTSIDE_SHARE)
+    return _Protection(null, grade, regular, outside)
 
 
 def check_picture(path: Path | None) -> None:
@@ -215,6 +280,8 @@ def _summary(policy: Policy, certificate: Certificate) -> dict[str, Any]:
         "cells": len(policy),
         "targets": list(policy.targets),
         "epsilon_per_km": policy.epsilon_per_km,
+        "null_epsilon": policy.null_epsilon,
+        "grade_epsilon": policy.grade_epsilon,
         "beta": policy.beta,
         "value": policy.value,
         "proven_gap": float(policy.provenance["gap"]) if "gap" in policy.provenance else None,
@@ -233,8 +300,12 @@ def _facts(policy: Policy, certificate: Certificate, out: Path, size: int, secon
         "targets": shown,
         "privacy": f"ε = {exact(epsilon)} per km: {in_plain_words(epsilon)}" if certificate.ok else "NONE",
         "selected": f"{policy.beta:.2%} of the people (β)",
-        "value": f"{policy.value:.4%} of the selected are at a target",
+        "value": f"{policy.value:.4%} of the selected are at a target{' regularly' * (policy.grades > 1)}",
     }
+    if policy.null_epsilon is not None:
+        facts["also protected"] = f"being outside, ε₀ = {exact(policy.null_epsilon)}"
+    if policy.grade_epsilon is not None:
+        facts["also protected"] += f"; being a regular visitor, ε₁ = {exact(policy.grade_epsilon)}"
     if "gap" in policy.provenance:
         facts["proven gap"] = _gap(float(policy.provenance["gap"]))
     return facts | {"certified": _certified(certificate), "hash": policy.hash, "time": f"{seconds:.2f} s"}

@@ -14,7 +14,7 @@ from crowdveil.cli.files import open_folder
 from crowdveil.cli.options import TOKEN_VARIABLE, read_real, read_whole, taking
 from crowdveil.errors import FileFormatError
 from crowdveil.extras import require_extra
-from crowdveil.server.address import check_address, is_loopback
+from crowdveil.server.address import check_address, check_proxy, is_loopback
 from crowdveil.server.settings import ServerSettings
 
 DATABASE = "crowdveil.sqlite"
@@ -25,6 +25,7 @@ Examples:
   crowdveil serve
   crowdveil serve --data /var/lib/crowdveil --port 9000
   crowdveil serve --database postgresql://crowdveil@localhost/crowdveil --new-token
+  crowdveil serve --trusted-proxy 127.0.0.1
   crowdveil serve --tiles 'https://tiles.example.org/{z}/{x}/{y}.png'
 """
 
@@ -42,6 +43,10 @@ def limits(
     failures_per_minute: Annotated[
         str | None, _limit("Maximum wrong tokens from one address", DEFAULTS.failures_per_minute)
     ] = None,
+    seats_per_address: Annotated[
+        str | None, _limit("Maximum seats from one address in an open campaign", DEFAULTS.seats_per_address)
+    ] = None,
+    request_s: Annotated[str | None, _limit("Seconds that a request may take to arrive", DEFAULTS.request_s)] = None,
     body_bytes: Annotated[str | None, _limit("Maximum size of a request", DEFAULTS.body_bytes)] = None,
     operator_body_bytes: Annotated[
         str | None, _limit("Maximum size of an operator's request", DEFAULTS.operator_body_bytes)
@@ -58,14 +63,15 @@ def limits(
     whole = {
         "requests_per_minute": requests_per_minute,
         "failures_per_minute": failures_per_minute,
+        "seats_per_address": seats_per_address,
         "body_bytes": body_bytes,
         "operator_body_bytes": operator_body_bytes,
         "commit_reports": commit_reports,
         "max_queue_length": max_queue_length,
     }
     given: dict[str, Any] = {name: read_whole(name, text) for name, text in whole.items() if text is not None}
-    if announcement_age_s is not None:
-        given["announcement_age_s"] = read_real("announcement_age_s", announcement_age_s)
+    real = {"request_s": request_s, "announcement_age_s": announcement_age_s}
+    given |= {name: read_real(name, text) for name, text in real.items() if text is not None}
     return replace(DEFAULTS, **given)
 
 
@@ -84,6 +90,14 @@ def run(
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.", metavar="ADDRESS")] = HOST,
     port: Annotated[str, typer.Option(help="Port to listen at; 0 takes any free port.", metavar="NUMBER")] = PORT,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Address or network of a proxy in front of the server; may be repeated. Limits per address use what "
+            "it sends as X-Forwarded-For (default: none; the header is ignored).",
+            metavar="ADDRESS",
+        ),
+    ] = None,
     new_token: Annotated[
         bool, typer.Option("--new-token", help="Replace the operator's token; the old one stops working.")
     ] = False,
@@ -107,13 +121,14 @@ def run(
     require_extra("serve", "server")
     number = read_whole("port", port)
     check_address(host, number)
+    proxies = [check_proxy(one) for one in trusted_proxy or ()]
     if tiles is not None:
         from crowdveil.server.pages import check_tiles
 
         check_tiles(tiles)
     url = database
     if url is None:
-        open_folder(data, "data")
+        open_folder(data, "data", private=True)
         url = f"sqlite:///{(data / DATABASE).resolve()}"
     with working("starting"):
         # The web framework takes a second to load, which `crowdveil serve --help` should not wait for.
@@ -130,7 +145,7 @@ def run(
             f"{host} can be reached from other machines, and this is plain HTTP: tokens, and who takes part, can be "
             "read on the way. Devices refuse such an address. Put a proxy with TLS in front, and listen at 127.0.0.1."
         )
-    serve(url, host, number, settings, tile_url=tiles, ready=_tell_ready)
+    serve(url, host, number, settings, tile_url=tiles, trusted_proxies=proxies, ready=_tell_ready)
 
 
 def _hand_over(token: str, path: Path | None) -> None:

@@ -1,14 +1,16 @@
 """Take part in campaigns for one person: check, explain, draw once, keep what was drawn, and send nothing else.
 
-    GET campaign, GET policy     the same bytes for everyone; checked against the limits, certified, explained
+    GET campaign, GET policy     the same bytes for everyone; checked against link, limits and ledger; explained
     POST seat                    the first request about this device, and only if its owner agreed
     draw, store                  under the ledger's lock; on the disk before the next line
     PUT report                   the same bytes until a receipt comes
 
 The content, size and order of the requests do not depend on the place, nor on whether there is one, except for NULL in
-the clear. Where NULL is protected, a device without a place draws a symbol like any other. The time needed to make the
+the clear. In the protected form a device outside the area draws a symbol like any other. The time needed to make the
 profile and to read the explanation may depend on the place, so the seat is requested at a whole number of seconds after
 the policy arrived. After that only the draw remains, which takes equally long for all places.
+
+What was drawn belongs to one server, known by its key and its address: secret and report are never sent to another.
 """
 
 from __future__ import annotations
@@ -23,42 +25,48 @@ from pathlib import Path
 
 from crowdveil.area import Area
 from crowdveil.certify import Certificate
-from crowdveil.client.events import LedgerEntry
-from crowdveil.client.explain import (
-    Explanation,
-    describe_cost,
-    describe_ledger,
-    describe_loss,
-    describe_null,
-    describe_report,
-    ledger_figures,
-    loss_figures,
-    null_figures,
-    report_figures,
-)
+from crowdveil.client import explain
+from crowdveil.client.events import LedgerEntry, ReportKey
+from crowdveil.client.excluded import ExcludedPlace, excluded_cells
+from crowdveil.client.explain import Explanation
 from crowdveil.client.history import LocationHistory, place_to_report
-from crowdveil.client.ledger import Ledger
+from crowdveil.client.invite_link import InviteLink
+from crowdveil.client.ledger import DrawTerms, Ledger
 from crowdveil.client.participant_client import ParticipantClient
-from crowdveil.client.privacy_limits import PrivacyLimits, check_announcement, check_policy
 from crowdveil.client.retry import RetryPolicy
 from crowdveil.client.transport import Transport
 from crowdveil.draw import draw
 from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, OwnerDeclined, ServerRefused
+from crowdveil.limits import Charge, Lattice, check_policy, check_terms
+from crowdveil.limits.map_checks import NOT_TAKING_PART
 from crowdveil.policy.policy import Policy
 from crowdveil.profile import Periods
+from crowdveil.profile.place import Place
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import PROTOCOL, Announcement, ParticipantStatus, Receipt, Report, Seat
+from crowdveil.wire import (
+    PROTOCOL,
+    Announcement,
+    ParticipantStatus,
+    Receipt,
+    Report,
+    RoundNotice,
+    Seat,
+    Terms,
+    Withdrawal,
+    find_split,
+)
 
 DAYS = {"day": 1, "week": 7}
 SEAT_ATTEMPTS = 3
 """A round may close while a device looks at it; the device then looks again, at most this often."""
+LINK = "your invite link names"
+JOINED = "you were shown when you joined"
 
 
 @dataclass(frozen=True)
 class DeviceSettings:
     """Settings of a device, decided by its owner."""
 
-    limits: PrivacyLimits = field(default_factory=PrivacyLimits)
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
     periods: int = 26
     """Number of weeks (or days, as the campaign asks) up to today that the profile is made from."""
@@ -73,10 +81,27 @@ class CheckedCampaign:
     """A campaign that passed every check; nothing was sent about this device yet."""
 
     announcement: Announcement
+    notice: RoundNotice
     area: Area
     policy: Policy
     certificate: Certificate
-    round: int
+    charge: Charge
+    lattice: Lattice
+
+    @property
+    def terms(self) -> Terms:
+        """Return what the campaign promises."""
+        return self.announcement.terms
+
+    @property
+    def round(self) -> int:
+        """Return the number of the open round."""
+        return self.notice.round
+
+    @property
+    def key(self) -> ReportKey:
+        """Return what this device's report in the campaign is known by."""
+        return ReportKey(self.terms.server_key, self.terms.campaign)
 
 
 class Device:
@@ -88,6 +113,7 @@ class Device:
         ledger_path: str | Path,
         transport: Transport,
         *,
+        server: str | None = None,
         random_bits: Callable[[int], int] = secrets.randbits,
         random_below: Callable[[int], int] = secrets.randbelow,
         sleep: Callable[[float], None] = time.sleep,
@@ -98,11 +124,12 @@ class Device:
     ) -> None:
         """Open the device's ledger; `Ledger.create` makes one.
 
-        `read_policy` and `check` can be replaced to read and certify the same policy only once for many devices in one
-        process; a single device keeps the defaults.
+        `server` is the server's address (default: that of the transport). `read_policy` and `check` can be replaced to
+        read and certify the same policy only once for many devices in one process; a single device keeps the defaults.
         """
         self.settings = settings
         self.ledger = Ledger(ledger_path)
+        self.server: str = getattr(transport, "url", "") if server is None else server
         self._client = ParticipantClient(transport, settings.retry_policy, sleep)
         self._random_bits = random_bits
         self._random_below = random_below
@@ -112,55 +139,74 @@ class Device:
         self._read_policy = read_policy
         self._check = check
 
-    def check_campaign(self, campaign: str) -> CheckedCampaign:
-        """Fetch the announcement and the policy, and check both; the server learns only that someone asked."""
-        announcement = self._client.campaign(campaign)
-        if announcement.campaign != campaign:
-            raise CampaignRefused(
-                f"You asked for campaign {campaign!r}, but the server answered with {announcement.campaign!r}."
-            )
-        limits = self.settings.limits
-        area = check_announcement(announcement, limits)
-        self.ledger.check_lifetime(announcement.epsilon_per_km, limits.lifetime_epsilon_per_km)
-        if announcement.state != "open" or announcement.round is None:
+    def check_campaign(self, campaign: str, link: InviteLink | None = None) -> CheckedCampaign:
+        """Fetch the announcement and the policy, and check both; the server learns only that someone asked.
+
+        With an invite link, the server's key, the terms and (if it names one) the policy have to be those of the link.
+        """
+        self.ledger.check_active()
+        announcement = self._announcement(campaign, link)
+        terms, notice = announcement.terms, announcement.notice
+        limits = self.ledger.limits()
+        area = check_terms(terms, limits)
+        charge, lattice = Charge.of(terms, limits), Lattice.of(area)
+        self.ledger.check(charge, lattice)
+        if announcement.state != "open" or notice is None:
             raise NoOpenRound(f"The campaign is {announcement.state} and has no open round. Try again later.")
-        policy = self._client.policy(campaign, announcement.round, self._read_policy)
+        policy = self._client.policy(campaign, notice.round, self._read_policy)
         certificate = self._check(policy, announcement, area)
-        return CheckedCampaign(announcement, area, policy, certificate, announcement.round)
+        return CheckedCampaign(announcement, notice, area, policy, certificate, charge, lattice)
 
-    def place(self, checked: CheckedCampaign, history: LocationHistory) -> int:
-        """Return the cell to draw from, or NULL; it stays on the device."""
-        days = DAYS[checked.announcement.period]
+    def place(self, checked: CheckedCampaign, history: LocationHistory) -> Place:
+        """Return the place to draw from; it stays on the device, and is picked once per report.
+
+        It is stored before it is returned, so that declining and asking again gives the same place.
+        """
+        excluded = list(self.ledger.excluded().values())
+        days = DAYS[checked.terms.period]
         start = self._today() - timedelta(days=days * self.settings.periods)
-        return place_to_report(
-            history,
-            checked.area,
-            checked.policy.targets,
-            periods=Periods(start, self.settings.periods, days),
-            half_life_periods=self.settings.half_life_periods,
-            delta=checked.announcement.delta,
-            rule=checked.announcement.rule,
-            random_below=self._random_below,
-        )
 
-    def explain(self, checked: CheckedCampaign, cell: int) -> Explanation:
+        def pick() -> Place:
+            return place_to_report(
+                history,
+                checked.area,
+                checked.terms,
+                periods=Periods(start, self.settings.periods, days),
+                half_life_periods=self.settings.half_life_periods,
+                excluded=excluded,
+                random_below=self._random_below,
+            )
+
+        return self.ledger.keep_place(checked.key, checked.terms.hash, excluded_cells(checked.area, excluded), pick)
+
+    def explain(self, checked: CheckedCampaign, place: Place) -> Explanation:
         """Explain what would leave the device, what others can learn from it at most, and what it costs."""
-        announcement = checked.announcement
-        epsilon, spent = announcement.epsilon_per_km, self.ledger.spent_epsilon_per_km()
+        terms, policy, before = checked.terms, checked.policy, self.ledger.spent_ever()
         text = [
-            f"Campaign {announcement.name!r}, round {checked.round + 1} of {announcement.rounds}, asks for one answer.",
-            describe_report(checked.policy, cell),
-            describe_null(announcement.null_epsilon),
-            *([] if cell == NULL else [describe_loss(epsilon, spent)]),
-            "The organiser can see that you take part, when, and from which network address.",
-            describe_cost(epsilon, spent, self.settings.limits.lifetime_epsilon_per_km),
+            f"Campaign {terms.name!r}, round {checked.round + 1} of {terms.rounds}, asks for one answer.",
+            explain.describe_place(checked.area, place, terms),
+            explain.describe_report(policy, place),
+            explain.describe_information(policy),
+            *(
+                []
+                if place.cell == NULL
+                else [explain.describe_loss(terms.epsilon_per_km, before, checked.area.nearest_neighbour_km)]
+            ),
+            explain.describe_presence(terms, before),
+            explain.EDGE,
+            explain.RULES[terms.rule],
+            explain.TOLD_BY_TAKING_PART,
+            explain.RECORD,
+            explain.describe_cost(checked.charge, self.ledger.spent(), self.ledger.limits()),
         ]
         figures = [
-            report_figures(checked.policy, cell),
-            null_figures(announcement.null_epsilon),
-            loss_figures(epsilon, spent),
+            explain.report_figures(policy, place),
+            explain.information_figures(policy),
+            explain.loss_figures(terms.epsilon_per_km, before),
+            explain.presence_figures(terms, before),
             f"Checked on this device: {checked.certificate.explain()}",
-            f"Policy, the same for everyone: {checked.policy.hash}.",
+            f"Policy, the same for everyone: {policy.hash}.",
+            f"Terms: {terms.hash}. Server's key: {terms.server_key}.",
         ]
         return Explanation("\n".join(text), "\n".join(figures))
 
@@ -170,6 +216,7 @@ class Device:
         history: LocationHistory,
         *,
         invite: str | None = None,
+        link: InviteLink | None = None,
         agree: Callable[[Explanation], bool] | None = None,
     ) -> LedgerEntry:
         """Take part once. A second call continues where the first one stopped; nothing is ever drawn twice.
@@ -177,43 +224,139 @@ class Device:
         `agree` is given the explanation and may decline, before the server learns of this device. Without it, the
         caller has obtained the owner's agreement already.
         """
-        entry = self.ledger.entry(campaign)
-        if entry is None or entry.symbol is None:
-            entry = self._take_seat_and_draw(campaign, history, invite, agree)
+        if link is not None and (link.campaign != campaign or (self.server and link.server != self.server)):
+            asked = f"{campaign} at {self.server}"
+            raise InputError("link", f"{link.campaign} at {link.server}", f"should be for {asked}")
+        entry = self.ledger.find(campaign, self.server)
+        if entry is None or entry.state == "joining":
+            card = link.invite if invite is None and link is not None else invite
+            return self._send(self._take_seat_and_draw(campaign, history, card, link, agree))
+        if entry.state == "drawn":
+            self.ledger.check_active()
+            self._announcement(campaign, link)
         return self._send(entry)
 
     def status(self, campaign: str) -> ParticipantStatus:
         """Ask the server whether this device was selected in a campaign that it joined."""
-        entry = self.ledger.entry(campaign)
-        if entry is None:
-            raise InputError("campaign", campaign, "should be a campaign that this device has joined")
-        return self._client.status(campaign, entry.secret)
+        return self._client.status(campaign, self._joined(campaign).secret)
+
+    def leave(self, campaign: str) -> LedgerEntry:
+        """Leave a campaign: have the server forget this device's seat and answer, and never answer it again.
+
+        That is possible until the round is closed. What the answer cost stays charged, because the server saw it.
+        """
+        entry = self._joined(campaign)
+        if entry.state == "withdrawn":
+            return entry
+        self.ledger.check_active()
+        try:
+            withdrawal = self._client.withdraw(campaign, entry.secret)
+        except ServerRefused as error:
+            if error.kind == "round-closed":
+                raise CampaignRefused(
+                    "It is too late to leave: the round is closed, and your answer has been counted with all others. "
+                    "The answer stays in the organiser's record, so that the selection can be checked; your place was "
+                    "never sent.",
+                    error.detail,
+                ) from None
+            if error.kind != "unknown-participant":
+                raise
+        else:
+            expected = Withdrawal(protocol=PROTOCOL, campaign=campaign, participant=entry.participant)
+            if entry.participant >= 0 and withdrawal != expected:
+                raise CampaignRefused(
+                    f"The server's confirmation in campaign {campaign} is for another participant than you. Leave "
+                    "again to ask once more."
+                )
+        return self.ledger.withdraw(entry.key)
+
+    def exclude(self, place: ExcludedPlace) -> None:
+        """Never report from a place, such as the owner's home."""
+        self.ledger.exclude(place)
 
     def summary(self) -> Explanation:
-        """Describe what this device has answered so far, and how much of its owner's limit that used."""
+        """Describe what this device has sent so far, when and to whom, and how much of its owner's limit that used."""
         entries = list(self.ledger.entries().values())
-        spent, limit = self.ledger.spent_epsilon_per_km(), self.settings.limits.lifetime_epsilon_per_km
-        return Explanation(describe_ledger(entries, spent, limit), ledger_figures(entries, spent, limit))
+        spent, limits = self.ledger.spent(), self.ledger.limits()
+        return Explanation(
+            explain.describe_ledger(entries, spent, limits), explain.ledger_figures(entries, spent, limits)
+        )
+
+    # --- who is on the other side -------------------------------------------------------------------------
+
+    def _announcement(self, campaign: str, link: InviteLink | None) -> Announcement:
+        """Fetch the announcement; refuse another server or other conditions than the link and the ledger know."""
+        announcement = self._client.campaign(campaign)
+        terms, notice = announcement.terms, announcement.notice
+        if terms.campaign != campaign:
+            raise CampaignRefused(
+                f"You asked for campaign {campaign!r}, but the server answered with {terms.campaign!r}."
+            )
+        if notice is not None:
+            try:
+                notice.verify(terms.server_key)
+            except InputError as error:
+                raise CampaignRefused(
+                    f"The server did not sign what it announces. {NOT_TAKING_PART}", str(error)
+                ) from None
+        if link is not None:
+            _compare("server's key", link.key, terms.server_key, LINK)
+            _compare("hash of the terms", link.terms_hash, terms.hash, LINK)
+            if link.policy_hash is not None and notice is not None:
+                _compare("policy", link.policy_hash, notice.policy_hash, LINK)
+        entry = self.ledger.find(campaign, self.server)
+        if entry is not None:
+            _compare("server's key", entry.key.server_key, terms.server_key, JOINED)
+            _compare("hash of the terms", entry.terms_hash, terms.hash, JOINED)
+        elsewhere = self.ledger.entry(ReportKey(terms.server_key, campaign))
+        if elsewhere is not None and elsewhere.server != self.server:
+            raise CampaignRefused(
+                f"You joined campaign {campaign} on a server at another address. This phone answers there only.",
+                f"It was joined at {elsewhere.server!r}, not at {self.server!r}.",
+            )
+        return announcement
+
+    def _joined(self, campaign: str) -> LedgerEntry:
+        entry = self.ledger.find(campaign, self.server)
+        if entry is None:
+            raise InputError("campaign", campaign, "should be a campaign that this device has joined on this server")
+        return entry
 
     # --- the steps of joining ---------------------------------------------------------------------------
 
     def _take_seat_and_draw(
-        self, campaign: str, history: LocationHistory, invite: str | None, agree: Callable[[Explanation], bool] | None
+        self,
+        campaign: str,
+        history: LocationHistory,
+        invite: str | None,
+        link: InviteLink | None,
+        agree: Callable[[Explanation], bool] | None,
     ) -> LedgerEntry:
+        notices: list[RoundNotice] = []
         for _ in range(SEAT_ATTEMPTS):
-            checked = self.check_campaign(campaign)
+            checked = self.check_campaign(campaign, link)
+            notices.append(checked.notice)
+            if find_split(notices, checked.terms.server_key) is not None:
+                raise CampaignRefused(
+                    "The server signed two different announcements for the same round, by which people can be singled "
+                    f"out. {NOT_TAKING_PART}",
+                    f"Policies {notices[0].policy_hash[:12]} and {checked.notice.policy_hash[:12]}.",
+                )
             since = self._monotonic()
-            cell = self.place(checked, history)
-            if agree is not None and not agree(self.explain(checked, cell)):
+            place = self.place(checked, history)
+            if agree is not None and not agree(self.explain(checked, place)):
                 raise OwnerDeclined(f"You declined to answer campaign {campaign}. This phone sent nothing.")
             self._wait_for_interval(since)
-            seat = self._seat(campaign, invite)
+            seat = self._seat(checked, invite)
+            if seat.terms_hash != checked.terms.hash:
+                break
             if (seat.round, seat.policy_hash) == (checked.round, checked.policy.hash):
-                return self._draw(checked, cell)
+                return self._draw(checked, place)
         raise CampaignRefused(
             "The server gave this phone other conditions than it announced to everyone. This phone did not answer.",
-            f"The seat is in round {seat.round + 1} under policy {seat.policy_hash[:12]}, "
-            f"but round {checked.round + 1} under {checked.policy.hash[:12]} is announced.",
+            f"The seat is in round {seat.round + 1} under policy {seat.policy_hash[:12]} and terms "
+            f"{seat.terms_hash[:12]}, but round {checked.round + 1} under {checked.policy.hash[:12]} and "
+            f"{checked.terms.hash[:12]} is announced.",
         )
 
     def _wait_for_interval(self, since: float) -> None:
@@ -222,49 +365,65 @@ class Device:
             passed = self._monotonic() - since
             self._sleep(max(1, ceil(passed / interval_s)) * interval_s - passed)
 
-    def _seat(self, campaign: str, invite: str | None) -> Seat:
-        entry = self.ledger.begin(campaign, lambda: secrets.token_urlsafe(32))
+    def _seat(self, checked: CheckedCampaign, invite: str | None) -> Seat:
+        key, campaign = checked.key, checked.terms.campaign
+        about = {"name": checked.terms.name, "server": self.server, "terms_hash": checked.terms.hash}
+        entry = self.ledger.begin(key, lambda: secrets.token_urlsafe(32), about)
         if not entry.policy_hash:
             seat = self._client.take_seat(campaign, entry.secret, invite)
             if seat.campaign != campaign:
                 raise CampaignRefused(
                     f"You asked to take part in {campaign!r}, but the server answered for {seat.campaign!r}."
                 )
-            body = {"participant": seat.participant, "round": seat.round, "policy_hash": seat.policy_hash}
-            entry = self.ledger.seat(campaign, body)
+            if seat.terms_hash != checked.terms.hash:
+                return seat
+            entry = self.ledger.seat(
+                key, {"participant": seat.participant, "round": seat.round, "policy_hash": seat.policy_hash}
+            )
         return _seat_of(entry)
 
-    def _draw(self, checked: CheckedCampaign, cell: int) -> LedgerEntry:
-        protected = checked.policy.null_weights is not None
+    def _draw(self, checked: CheckedCampaign, place: Place) -> LedgerEntry:
+        policy, protected = checked.policy, checked.policy.null_epsilon is not None
 
-        def once() -> int:
+        def once() -> tuple[int, str]:
             # Where NULL is sent in the clear, a device without a place draws as well and ignores the result, so that
             # it takes as long as any other.
-            place = cell if protected else max(cell, 0)
-            symbol = draw(checked.policy, place, checked.certificate, self._random_bits)
-            return NULL if cell == NULL and not protected else symbol
+            cell = place.cell if protected else max(place.cell, 0)
+            symbol = draw(policy, cell, checked.certificate, self._random_bits, grade=place.grade)
+            if place.cell == NULL and not protected:
+                return NULL, "outside"
+            return symbol, policy.symbol_name(symbol)
 
-        limit = self.settings.limits.lifetime_epsilon_per_km
-        return self.ledger.draw_once(checked.announcement.campaign, checked.announcement.epsilon_per_km, limit, once)
+        return self.ledger.draw_once(checked.key, DrawTerms(checked.charge, checked.lattice, checked.notice), once)
 
     def _send(self, entry: LedgerEntry) -> LedgerEntry:
         if entry.state == "acknowledged":
             return entry
         if entry.state == "refused":
             raise CampaignRefused(f"campaign {entry.campaign}: {entry.reason}")
+        if entry.state == "withdrawn":
+            raise CampaignRefused(f"You left campaign {entry.campaign}. This phone does not answer it again.")
         seat = _seat_of(entry)
         report = Report.of(seat, None if entry.symbol == NULL else entry.symbol)
         try:
             receipt = self._client.send_report(entry.campaign, entry.secret, report)
         except ServerRefused as error:
-            self.ledger.refuse(entry.campaign, str(error))
+            self.ledger.refuse(entry.key, str(error))
             raise
         if receipt != Receipt.of(entry.campaign, seat.participant, report):
             raise CampaignRefused(
                 f"The server's receipt in campaign {entry.campaign} is for another report than yours. Join again to "
                 "send yours once more."
             )
-        return self.ledger.acknowledge(entry.campaign, receipt.digest)
+        return self.ledger.acknowledge(entry.key, receipt.digest)
+
+
+def _compare(what: str, expected: str, found: str, known: str) -> None:
+    if found != expected:
+        raise CampaignRefused(
+            f"This is not the campaign that {known}: the {what} differs. {NOT_TAKING_PART}",
+            f"Expected {expected[:12]}, found {found[:12]}.",
+        )
 
 
 def _seat_of(entry: LedgerEntry) -> Seat:
@@ -274,4 +433,5 @@ def _seat_of(entry: LedgerEntry) -> Seat:
         participant=entry.participant,
         round=entry.round,
         policy_hash=entry.policy_hash,
+        terms_hash=entry.terms_hash,
     )

@@ -7,27 +7,33 @@ With odds π/(1-π) that a person is at one place rather than at others within d
 
     odds'  ≤  e^{εd} · odds,        so      π' ≤ π e^{εd} / (1 - π + π e^{εd}).
 
-Reports about the same place multiply, so after several of them the sum of their ε takes the place of ε.
+The same holds with ε₁ for visiting a place regularly rather than occasionally, and with ε₀ for being in the area at
+all. Losses of several reports add up, so after several of them their sum takes the place of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, floor
+from math import exp
 
 import numpy as np
 
-from crowdveil.arrays import FloatArray
+from crowdveil.area import Area
 from crowdveil.client.events import LedgerEntry
+from crowdveil.client.information import information
 from crowdveil.formatting import in_plain_words, percent_up
+from crowdveil.limits import Charge, PrivacyLimits, Spent
+from crowdveil.limits.charge import describe_use, more_reports
 from crowdveil.policy.policy import Policy
+from crowdveil.profile.place import OCCASIONAL, Place
 from crowdveil.vocabulary import NULL
+from crowdveil.wire import Terms
 
 BELIEF_BEFORE = 0.1
 """The example in every explanation: an observer who believes something with a probability of 1 in 10."""
 DISTANCES_KM = (0.5, 1.0, 2.0)
-"""Distances for which the figures are given; the first one is used in the short text."""
+"""Distances for which the figures are given."""
 ALMOST_SURE = 0.99
 """A belief above this is called "almost sure", because "at most 100 % sure" would say nothing."""
 MAX_SYMBOLS = 5
@@ -36,12 +42,30 @@ MAX_CAMPAIGNS = 1000
 """Above this, the number of further campaigns is not spelt out."""
 MAX_EXPONENT = 700.0
 """e^x overflows a double soon after this; the belief is 100 % long before."""
-ANSWERS = {"hit": "near a target", "other": "not near a target"}
+ANSWERS = {
+    "hit": "near a target",
+    "other": "not near a target",
+    "outside": "not in this area",
+    "grade 1": "a regular visitor, not near a target",
+    "grade 2": "an occasional visitor",
+}
 STATES = {
     "joining": "not answered yet",
     "drawn": "answered, not confirmed by the server yet",
     "acknowledged": "answered",
     "refused": "answered, but not counted",
+    "withdrawn": "left; the server has deleted the answer",
+}
+TOLD_BY_TAKING_PART = "The organiser can see that you take part, when, and from which network address."
+RECORD = (
+    "The organiser's record keeps your answer with the round, a random participant number, and a code that only your "
+    "phone can match."
+)
+EDGE = "A place outside the map's edge counts as not being in the area, however near it is."
+RULES = {
+    "random": "If you regularly visit several places, your phone picked one of them at random, once.",
+    "target-aware": "If you regularly visit a place that the organiser asks about, your phone reports from it rather "
+    "than from your other places.",
 }
 
 
@@ -64,40 +88,39 @@ def largest_belief(before: float, epsilon_per_km: float, distance_km: float) -> 
     return before * factor / (1 - before + before * factor)
 
 
-def symbol_probabilities(policy: Policy, cell: int) -> FloatArray:
-    """Return P(symbol | cell) for every symbol; `NULL` is a cell too where the policy has a row for it."""
-    if cell == NULL:
-        return policy.null_table()
-    first = policy.weights[cell] / policy.total
-    if policy.completion is None:
-        return np.asarray(first)
-    second = policy.completion.weights[policy.completion.row[cell]] / policy.total
-    return np.concatenate([first[:-1], first[-1] * second])
+# --- the place and the report -----------------------------------------------------------------------------------
 
 
-# --- the report -----------------------------------------------------------------------------------------------
+def describe_place(area: Area, place: Place, terms: Terms) -> str:
+    """Say which place the answer is about, so that the owner sees it before agreeing."""
+    if place.cell == NULL:
+        seen = "regularly visit anywhere in" if terms.grade_epsilon is None else "appear to have been in"
+        return f"You do not {seen} this area."
+    latitude, longitude = (float(axis[place.cell]) for axis in area.centres())
+    often = "only occasionally" if place.grade == OCCASIONAL else "regularly"
+    return (
+        f"The answer is about the part of the map around {latitude:.4f}, {longitude:.4f}, which you visit {often}. "
+        "The place itself stays on your phone."
+    )
 
 
-def describe_report(policy: Policy, cell: int) -> str:
+def describe_report(policy: Policy, place: Place) -> str:
     """Say how the phone will answer, and the answer that is most likely from this place."""
-    if cell == NULL and policy.null_weights is None:
-        return "You do not regularly visit anywhere in this area, and your phone will say so."
-    probabilities = symbol_probabilities(policy, cell)
+    if place.cell == NULL and policy.null_epsilon is None:
+        return "Your phone will say so openly."
+    probabilities = policy.probabilities(*place)
     likeliest = int(np.argmax(probabilities))
-    answer = f'"{_answer(policy.symbol_name(likeliest))}" ({_percent(float(probabilities[likeliest]))})'
-    if cell == NULL:
-        return (
-            "You do not regularly visit anywhere in this area. Your phone will answer at random all the same. "
-            f"The most likely answer is {answer}."
-        )
+    answer = f'"{describe_symbol(policy.symbol_name(likeliest))}" ({_percent(float(probabilities[likeliest]))})'
+    if place.cell == NULL:
+        return f"Your phone will answer at random all the same. The most likely answer is {answer}."
     return f"Your phone will answer at random. From your place the most likely answer is {answer}."
 
 
-def report_figures(policy: Policy, cell: int) -> str:
+def report_figures(policy: Policy, place: Place) -> str:
     """List the symbols that this place is most likely to send, with their probabilities."""
-    if cell == NULL and policy.null_weights is None:
+    if place.cell == NULL and policy.null_epsilon is None:
         return "Symbol to send: NULL, in the clear."
-    probabilities = symbol_probabilities(policy, cell)
+    probabilities = policy.probabilities(*place)
     likeliest = np.argsort(-probabilities, kind="stable")[:MAX_SYMBOLS].tolist()
     named = ", ".join(f"'{policy.symbol_name(symbol)}' {probabilities[symbol]:.2%}" for symbol in likeliest)
     others = len(probabilities) - len(likeliest)
@@ -105,116 +128,147 @@ def report_figures(policy: Policy, cell: int) -> str:
     return f"Symbols to draw from: {named}{rest}."
 
 
-# --- having a frequent place at all -----------------------------------------------------------------------------
+def describe_symbol(symbol_name: str) -> str:
+    """Name a symbol as a participant would."""
+    if symbol_name.startswith("cell "):
+        cell, _, grade = symbol_name.removeprefix("cell ").partition(", ")
+        often = {"grade 1": "regularly ", "grade 2": "occasionally "}.get(grade, "")
+        return f"{often}in part {cell} of the map"
+    return ANSWERS.get(symbol_name, symbol_name)
 
 
-def describe_null(null_epsilon: float | None) -> str:
-    """Say what others can learn about whether the participant has a frequent place in the area at all."""
-    if null_epsilon is None:
-        return "The organiser will learn whether you regularly visit anywhere in this area."
+# --- how much it tells --------------------------------------------------------------------------------------------
+
+
+def describe_information(policy: Policy) -> str:
+    """Say how much the answer tells on average, whoever gives it."""
+    bits = information(policy).at_most_bits
+    number = f"{max(0.1, np.ceil(10 * bits - 1e-9) / 10):.1f}"
+    return f"On average the answer tells no more than {number} yes-or-no questions would."
+
+
+def information_figures(policy: Policy) -> str:
+    """Give the information of a report in bits: for any prior, and for the uniform one."""
+    found = information(policy)
+    uniform = "" if found.uniform_bits is None else f"; {found.uniform_bits:.2f} bits if all inputs are equally likely"
+    clear = "" if policy.null_epsilon is not None else " (besides NULL, which is sent in the clear)"
+    return f"Information in expectation: at most {found.at_most_bits:.2f} bits{clear}, whatever the prior{uniform}."
+
+
+def describe_loss(epsilon_per_km: float, spent: Spent, neighbour_km: float) -> str:
+    """Say what anyone who sees the report can infer about the place at most, now and with all reports before.
+
+    Distances are between the middles of the map's parts, so the nearest that anything is compared with is a neighbour.
+    """
+    together = _together(spent.epsilon_per_km, epsilon_per_km, neighbour_km, " on maps like this one")
     return (
-        f"Someone who thinks there is a {_percent(BELIEF_BEFORE)} chance that you regularly visit somewhere in this "
-        f"area, or that you do not, can be {_sure(null_epsilon, 1.0)} after your answer."
+        f"Someone who thinks there is a {_percent(BELIEF_BEFORE)} chance that this is your part of the map, rather "
+        f"than a neighbouring one {neighbour_km:.2g} km away, can be {_sure(epsilon_per_km, neighbour_km)} after your "
+        f"answer{together}."
     )
 
 
-def null_figures(null_epsilon: float | None) -> str:
-    """Give ε₀ and the bound that it means."""
-    if null_epsilon is None:
-        return "NULL is sent in the clear: every other symbol proves that there is a frequent place in this area."
-    most = percent_up(largest_belief(BELIEF_BEFORE, null_epsilon, 1.0), 1)
-    return (
-        f"ε₀ = {null_epsilon:.6g} for having a frequent place in this area at all: a belief of {BELIEF_BEFORE:.0%} "
-        f"becomes at most {most}."
-    )
-
-
-# --- the place --------------------------------------------------------------------------------------------------
-
-
-def describe_loss(epsilon_per_km: float, spent_epsilon_per_km: float) -> str:
-    """Say what anyone who sees the report can infer about the place at most, now and with all reports before."""
-    near_km = DISTANCES_KM[0]
-    together = ""
-    if spent_epsilon_per_km > 0:
-        total = spent_epsilon_per_km + epsilon_per_km
-        together = f", and {_sure(total, near_km)} after all your answers together"
-    return (
-        f"Someone who thinks there is a {_percent(BELIEF_BEFORE)} chance that this is your place, compared with places "
-        f"within {1000 * near_km:.0f} m, can be {_sure(epsilon_per_km, near_km)} after your answer{together}."
-    )
-
-
-def loss_figures(epsilon_per_km: float, spent_epsilon_per_km: float) -> str:
+def loss_figures(epsilon_per_km: float, spent: Spent) -> str:
     """Give ε and the bounds that it means at several distances, now and with all reports before."""
     lines = [f"ε = {epsilon_per_km:.6g} per km: {in_plain_words(epsilon_per_km)}."]
     losses = {"this answer": epsilon_per_km}
-    if spent_epsilon_per_km > 0:
-        losses["all your answers together"] = spent_epsilon_per_km + epsilon_per_km
+    if spent.epsilon_per_km > 0:
+        losses["all your answers together"] = spent.epsilon_per_km + epsilon_per_km
     for name, epsilon in losses.items():
         bounds = ", ".join(
             f"at most {percent_up(largest_belief(BELIEF_BEFORE, epsilon, d), 1)} within {d:g} km" for d in DISTANCES_KM
         )
         lines.append(f"A belief of {BELIEF_BEFORE:.0%} becomes, after {name}, {bounds}.")
+    lines.append("Distances are between the middles of cells: two places on either side of a border are a cell apart.")
+    return "\n".join(lines)
+
+
+def describe_presence(terms: Terms, spent: Spent) -> str:
+    """Say what others can learn about how regularly the place is visited, and about being in the area at all."""
+    if terms.null_epsilon is None:
+        return "The organiser will learn whether you regularly visit anywhere in this area."
+    together = _together(spent.null_epsilon, terms.null_epsilon, 1.0)
+    chance = f"Someone who thinks there is a {_percent(BELIEF_BEFORE)} chance that you"
+    if terms.grade_epsilon is None:
+        return (
+            f"{chance} regularly visit somewhere in this area, or that you do not, can be "
+            f"{_sure(terms.null_epsilon, 1.0)} after your answer{together}."
+        )
+    return (
+        f"{chance} are ever in this area, or that you never are, can be {_sure(terms.null_epsilon, 1.0)} after your "
+        f"answer{together}. For visiting your place regularly rather than occasionally it is "
+        f"{_sure(terms.grade_epsilon, 1.0)}."
+    )
+
+
+def presence_figures(terms: Terms, spent: Spent) -> str:
+    """Give ε₀ and ε₁ and the bounds that they mean, and the bound between any two inputs."""
+    if terms.null_epsilon is None:
+        return "NULL is sent in the clear: every other symbol proves that there is a frequent place in this area."
+    lines = [_belief_line(f"ε₀ = {terms.null_epsilon:.6g} for being in this area at all", terms.null_epsilon)]
+    if terms.grade_epsilon is not None:
+        lines.append(_belief_line(f"ε₁ = {terms.grade_epsilon:.6g} for regular or occasional", terms.grade_epsilon))
+    lines.append(
+        f"Between any two inputs, whatever their distance and grade, the loss is never more than 2ε₀ = "
+        f"{2 * terms.null_epsilon:.6g}; at the area's edge it is ε₀, whatever the distance."
+    )
+    if spent.null_epsilon > 0:
+        total = spent.null_epsilon + terms.null_epsilon
+        lines.append(_belief_line(f"Σ ε₀ = {total:.6g} for all your answers together", total))
     return "\n".join(lines)
 
 
 # --- the limit for all campaigns together -------------------------------------------------------------------------
 
 
-def describe_cost(epsilon_per_km: float, spent_epsilon_per_km: float, limit_epsilon_per_km: float) -> str:
+def describe_cost(charge: Charge, spent: Spent, limits: PrivacyLimits) -> str:
     """Say how many more campaigns like this one the owner's limit allows after the report."""
-    # The small term keeps 3 ln 4 - 2 ln 4 from counting as less than one ln 4.
-    more = floor((limit_epsilon_per_km - spent_epsilon_per_km) / epsilon_per_km + 1e-9) - 1
+    more = more_reports(spent, charge, limits) - 1
     if more < 1:
         return "After this answer your limit allows no other campaign like this one."
-    number = f"more than {MAX_CAMPAIGNS:,}" if more > MAX_CAMPAIGNS else f"{more:,}"
+    number = f"more than {MAX_CAMPAIGNS:,}" if more > MAX_CAMPAIGNS else f"{more:,.0f}"
     return (
         f"After this answer your limit allows {number} more {'campaign' if more == 1 else 'campaigns'} like this one."
     )
 
 
-def describe_ledger(entries: Sequence[LedgerEntry], spent_epsilon_per_km: float, limit_epsilon_per_km: float) -> str:
-    """Say how many campaigns were answered, how much of the owner's limit is used, and what was done in each."""
-    answered = sum(entry.symbol is not None for entry in entries)
-    lines = [describe_use(answered, spent_epsilon_per_km, limit_epsilon_per_km)]
+def describe_ledger(entries: Sequence[LedgerEntry], spent: Spent, limits: PrivacyLimits) -> str:
+    """Say how much of the owner's limit is used, and what was sent to whom, and when."""
+    lines = [describe_use(spent, limits)]
     for entry in entries:
         why = f" ({entry.reason})" if entry.reason else ""
-        lines.append(f"{entry.at}  {entry.campaign}: {STATES[entry.state]}{why}")
+        where = f" at {entry.server}" if entry.server else ""
+        sent = f', "{describe_symbol(entry.symbol_name)}"' if entry.symbol_name else ""
+        lines.append(f"{entry.at}  {entry.campaign}{where}: {STATES[entry.state]}{sent}{why}")
     return "\n".join(lines)
 
 
-def ledger_figures(entries: Sequence[LedgerEntry], spent_epsilon_per_km: float, limit_epsilon_per_km: float) -> str:
-    """Give the ε of every campaign, their sum, and what is left."""
-    left = max(0.0, limit_epsilon_per_km - spent_epsilon_per_km)
-    lines = [
-        f"ε = {spent_epsilon_per_km:.6g} of {limit_epsilon_per_km:.6g} per km is permanently used; {left:.6g} is left."
-    ]
-    lines += [f"{entry.campaign}: ε = {entry.epsilon_per_km:.6g} per km" for entry in entries]
+def ledger_figures(entries: Sequence[LedgerEntry], spent: Spent, limits: PrivacyLimits) -> str:
+    """Give both accounts, what is left of each, and the charge of every report."""
+    span = "permanently" if limits.span == "lifetime" else "for twelve months"
+    lines = []
+    for name, used, limit in (
+        ("ε per km", spent.epsilon_per_km, limits.total_epsilon_per_km),
+        ("ε₀", spent.null_epsilon, limits.total_null_epsilon),
+    ):
+        lines.append(f"{name}: {used:.6g} of {limit:.6g} is {span} used; {max(0.0, limit - used):.6g} is left.")
+    lines.append(f"Reports in the clear: {spent.clear_reports} of {limits.clear_reports}.")
+    for entry in entries:
+        cost = "nothing charged"
+        if entry.charge is not None:
+            cost = f"ε = {entry.charge.epsilon_per_km:.6g} per km, ε₀ = {entry.charge.null_epsilon:.6g}"
+            cost += ", in the clear" if entry.charge.clear else ""
+        lines.append(f"{entry.campaign} (server {entry.key.server_key[:12]}): {cost}")
     return "\n".join(lines)
 
 
-def describe_use(answered: int, spent_epsilon_per_km: float, limit_epsilon_per_km: float) -> str:
-    """Say how many campaigns were answered, and how much of the owner's limit is used."""
-    number = "no" if answered == 0 else f"{answered:,}"
-    campaigns = f"{number} {'campaign' if answered < 2 else 'campaigns'}"
-    if spent_epsilon_per_km >= limit_epsilon_per_km:
-        stop = "This phone will not answer more unless you raise the limit."
-        if answered == 0:
-            return f"Your limit was used up before this ledger began. {stop}"
-        return f"You have answered {campaigns}, the most your limit allows. {stop}"
-    if spent_epsilon_per_km == 0:
-        return f"You have answered {campaigns}."
-    return (
-        f"You have answered {campaigns} and used {_percent(spent_epsilon_per_km / limit_epsilon_per_km)} of your limit."
-    )
+def _together(spent: float, more: float, distance_km: float, where: str = "") -> str:
+    return f", and {_sure(spent + more, distance_km)} after all your answers{where} together" if spent > 0 else ""
 
 
-def _answer(symbol_name: str) -> str:
-    """Name a symbol as a participant would."""
-    if symbol_name.startswith("cell "):
-        return f"in part {symbol_name.removeprefix('cell ')} of the map"
-    return ANSWERS.get(symbol_name, symbol_name)
+def _belief_line(what: str, epsilon: float) -> str:
+    most = percent_up(largest_belief(BELIEF_BEFORE, epsilon, 1.0), 1)
+    return f"{what}: a belief of {BELIEF_BEFORE:.0%} becomes at most {most}."
 
 
 def _sure(epsilon_per_km: float, distance_km: float) -> str:

@@ -25,9 +25,9 @@ from crowdveil.area import Area
 from crowdveil.certify import Certificate
 from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, RetryPolicy, Transport
 from crowdveil.client.participant_client import ParticipantClient
-from crowdveil.client.privacy_limits import check_policy
 from crowdveil.client.round_waiter import RoundWaiter
 from crowdveil.errors import CrowdveilError, InputError, NoOpenRound, ServerRefused, ServerUnreachable
+from crowdveil.limits import PrivacyLimits, check_policy
 from crowdveil.policy.policy import Policy
 from crowdveil.vocabulary import NULL, Progress
 from crowdveil.wire import Announcement
@@ -68,6 +68,8 @@ class Fleet:
     ledgers: Path
     """The folder of the devices' ledgers."""
     settings: DeviceSettings
+    limits: PrivacyLimits = field(default_factory=PrivacyLimits)
+    """The limits of every device's owner."""
     invites: Sequence[str] = ()
     """One for each device, if the campaign asks for invites."""
     concurrency: int = 32
@@ -131,8 +133,8 @@ class PolicyCache:
 
     def check(self, policy: Policy, announcement: Announcement, area: Area) -> Certificate:
         """Do what `check_policy` does, once for the same policy and announcement; a refusal is not kept."""
-        announced = (announcement.policy_hash, announcement.epsilon_per_km, announcement.null_epsilon)
-        key = (policy.hash, area.digest, tuple(announcement.targets), *announced)
+        announced_hash = None if announcement.notice is None else announcement.notice.policy_hash
+        key = (policy.hash, area.digest, announcement.terms.hash, announced_hash)
         with self._lock:
             if key not in self._certificates:
                 self._certificates[key] = check_policy(policy, announcement, area)
@@ -203,7 +205,7 @@ class FleetRun:
     def _device(self, number: int, transport: Transport) -> Device:
         path = self._fleet.ledgers / f"device-{number:06}.ledger"
         if not path.exists():
-            Ledger.create(path)
+            Ledger.create(path, limits=self._fleet.limits)
         return Device(
             self._fleet.settings,
             path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,12 +11,13 @@ import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.arrays import as_cells
+from crowdveil.client.excluded import ExcludedPlace, excluded_cells
 from crowdveil.codec import read_pairs
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.profile import Periods, count_visits, recency
-from crowdveil.profile.place import choose_place
+from crowdveil.profile.place import Place, choose_graded_place, choose_place
 from crowdveil.traces.visits import Visits
-from crowdveil.vocabulary import Rule
+from crowdveil.wire import Terms
 
 LocationHistory: TypeAlias = Visits | Mapping[int, float]
 """One person's visits, or a profile of the campaign's cells (cell → probability)."""
@@ -34,20 +35,40 @@ def profile_of_history(
     return history
 
 
+def without_excluded(
+    history: LocationHistory, area: Area, excluded: Sequence[ExcludedPlace]
+) -> tuple[LocationHistory, set[int]]:
+    """Drop visits to excluded places; return also the cells that are never reported."""
+    cells = excluded_cells(area, excluded)
+    if not isinstance(history, Visits):
+        return {cell: probability for cell, probability in history.items() if cell not in cells}, cells
+    kept = np.ones(len(history), dtype=bool)
+    for place in excluded:
+        kept &= ~place.contains(history.latitude, history.longitude)
+    return history.where(kept), cells
+
+
 def place_to_report(
     history: LocationHistory,
     area: Area,
-    targets: tuple[int, ...],
+    terms: Terms,
     *,
     periods: Periods,
     half_life_periods: float,
-    delta: float,
-    rule: Rule,
+    excluded: Sequence[ExcludedPlace] = (),
     random_below: Callable[[int], int] = secrets.randbelow,
-) -> int:
-    """Return the cell to draw from, or `NULL` for a person without a frequent place."""
-    profile = profile_of_history(history, area, periods, half_life_periods)
-    return choose_place(profile, delta, rule, targets, random_below)
+) -> Place:
+    """Return the cell to draw from and its grade, or `NULL`; excluded places are never reported.
+
+    Where the terms protect grades, everyone who was seen in the area has a place; otherwise only those with a frequent
+    place do, as in the paper.
+    """
+    allowed, never = without_excluded(history, area, excluded)
+    profile = profile_of_history(allowed, area, periods, half_life_periods)
+    profile = {cell: probability for cell, probability in profile.items() if cell not in never}
+    if terms.grade_epsilon is None:
+        return Place(choose_place(profile, terms.delta, terms.rule, terms.targets, random_below))
+    return choose_graded_place(profile, terms.delta, terms.rule, terms.targets, random_below)
 
 
 def visits_of(visits: Visits, user: str | None = None) -> Visits:

@@ -1,51 +1,58 @@
-"""Record everything a device has ever reported, and its privacy loss: one SQLite file, written before anything is sent.
+"""Record everything a device has ever reported, and what it cost: one file, written before anything is sent.
 
-The file is a SQLite database, because three things must hold at once. A commit is on disk when it returns
-(synchronous = EXTRA, which also syncs the folder, so that no old journal returns after a power cut). Two processes
-exclude each other (BEGIN IMMEDIATE). And a second draw in a campaign is stopped by a constraint of the schema:
+Events are only added. Each digest covers the event and the digest before it, and the head repeats the last one, so a
+row that was changed, removed or cut off is detected and the file is refused. Anyone who can write the file can also
+compute the digests: they detect damage and careless edits, not a deliberate change by the device's owner.
 
-    event(number, campaign, kind, body, digest)        UNIQUE (campaign, kind)
+Every report is charged on both accounts (`limits.charge`), whatever it says and whether or not it was acknowledged or
+withdrawn, because it may have arrived. Sums run over the whole ledger or, if the owner chose so, over the last twelve
+months. Times never decrease, so setting the clock back frees nothing. The owner's limits are kept here, not typed at
+every call. A device that lost its ledger (after a reinstall, or from an old backup) cannot know what it reported
+before. So a ledger is never created implicitly: `Ledger.create` asks what was already spent, and the safe answer after
+a reinstall is the whole limit (`Spent.whole_limit`).
 
-Events are only added. Each digest covers the event and the digest before it, and `head` repeats the last one, so a row
-that was changed, removed or cut off is detected and the file is refused. Anyone who can write the file can also compute
-the digests: they detect damage and careless edits, not a deliberate change by the device's owner.
-
-The loss is the sum of ε per km over all campaigns in which a symbol was drawn, whether or not it was acknowledged,
-because it may have arrived. The clock is not part of the sum, so setting it back frees nothing; times are recorded for
-people to read, and never decrease. A device that lost its ledger (after a reinstall, or from an old backup) cannot know
-what it reported before. So a ledger is never created implicitly: `Ledger.create` asks what was already spent, and the
-safe answer after a reinstall is the whole limit.
-
-The place is not recorded: only the symbol that was drawn from it.
+The place of a report is picked once, and kept only until a symbol was drawn from it. After that only the symbol is
+known, even to the device.
 """
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from datetime import UTC, datetime
-from math import fsum, isfinite
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from crowdveil.client.events import EventKind, LedgerEntry, LedgerEvent, next_event, read_events
-from crowdveil.client.explain import describe_use
-from crowdveil.errors import FileFormatError, InputError, LimitReached
+from crowdveil.client.events import (
+    THE_DEVICE,
+    EventKind,
+    LedgerEntry,
+    LedgerEvent,
+    ReportKey,
+    entries_of,
+    next_event,
+    not_before,
+)
+from crowdveil.client.excluded import ExcludedPlace
+from crowdveil.client.ledger_file import create_file, file_number, store_event, transaction
+from crowdveil.client.ledger_transfer import PendingPlace, TransferredLedger, write_transfer
+from crowdveil.errors import CampaignRefused, FileFormatError, InputError
+from crowdveil.limits import Charge, Lattice, PrivacyLimits, Spent, check_lattice, check_totals
+from crowdveil.profile.place import Place
+from crowdveil.wire import RoundNotice
 
-SCHEMA = """
-CREATE TABLE event (
-    number INTEGER PRIMARY KEY,
-    campaign TEXT NOT NULL,
-    kind TEXT NOT NULL,
-    body TEXT NOT NULL,
-    digest TEXT NOT NULL,
-    UNIQUE (campaign, kind)
-) STRICT;
-CREATE TABLE head (only INTEGER PRIMARY KEY CHECK (only = 1), number INTEGER NOT NULL, digest TEXT NOT NULL) STRICT;
-"""
-LOCK_SECONDS = 30.0
-"""How long one process waits for another one that uses the ledger."""
+TWELVE_MONTHS = timedelta(days=366)
+"""No twelve months are longer."""
+
+
+@dataclass(frozen=True)
+class DrawTerms:
+    """What is recorded with a symbol when it is drawn."""
+
+    charge: Charge
+    lattice: Lattice
+    notice: RoundNotice
 
 
 def utc_now() -> str:
@@ -64,192 +71,283 @@ class Ledger:
 
     @classmethod
     def create(
-        cls, path: str | Path, *, already_spent_epsilon_per_km: float = 0.0, clock: Callable[[], str] = utc_now
+        cls,
+        path: str | Path,
+        *,
+        limits: PrivacyLimits | None = None,
+        already_spent: Spent | None = None,
+        clock: Callable[[], str] = utc_now,
     ) -> Ledger:
-        """Create a ledger; after a reinstall, give what may have been spent before (if unknown, the whole limit)."""
-        spent = float(already_spent_epsilon_per_km)
-        if not (isfinite(spent) and spent >= 0):
-            raise InputError(
-                "already_spent_epsilon_per_km", spent, "should be a finite number of at least 0; 0 for a new device"
-            )
-        target = Path(path)
-        draft = target.with_name(f".{target.name}.{os.getpid()}.new")
-        try:
-            os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        except OSError as error:
-            raise FileFormatError(f"{path}: {error.strerror or error}") from None
-        try:
-            with closing(_connect(draft)) as connection:
-                connection.executescript(SCHEMA)
-                _lock(connection)
-                body: dict[str, object] = {"already_spent_epsilon_per_km": spent}
-                _append(connection, [], "", "created", body, clock())
-                connection.execute("COMMIT")
-            # Linking fails where a file exists, and the linked file is complete.
-            os.link(draft, target)
-            _sync_folder(target)
-        except FileExistsError:
-            raise FileFormatError(
-                f"{path}: a ledger exists already; open it, because what it records stays spent"
-            ) from None
-        finally:
-            draft.unlink()
-        return cls(target, clock)
+        """Create a ledger with the owner's limits; after a reinstall, give what may have been spent before.
+
+        If that is unknown, give `Spent.whole_limit(limits)`.
+        """
+        spent = already_spent or Spent()
+        body = {"limits": (limits or PrivacyLimits()).as_dict(), "already_spent": spent.as_dict()}
+        event = next_event([], THE_DEVICE, "created", body, clock())
+        return cls._of_events(Path(path), [event], (), (), clock)
+
+    @classmethod
+    def import_(cls, file: str | Path, path: str | Path, *, clock: Callable[[], str] = utc_now) -> Ledger:
+        """Continue, on this device, a ledger that another device exported; that one no longer answers."""
+        moved = TransferredLedger.read(file)
+        events = [*moved.events, next_event(moved.events, THE_DEVICE, "imported", {}, clock())]
+        return cls._of_events(Path(path), events, moved.pending, moved.excluded, clock)
+
+    @classmethod
+    def _of_events(
+        cls,
+        path: Path,
+        events: Sequence[LedgerEvent],
+        pending: Sequence[PendingPlace],
+        excluded: Sequence[ExcludedPlace],
+        clock: Callable[[], str],
+    ) -> Ledger:
+        def fill(connection: sqlite3.Connection, file: str) -> None:
+            for event in events:
+                store_event(connection, event, file)
+            connection.executemany("INSERT INTO pending VALUES (?, ?, ?, ?, ?, ?)", [one.row() for one in pending])
+            rows = [(number, *astuple(place)) for number, place in enumerate(excluded)]
+            connection.executemany("INSERT INTO excluded VALUES (?, ?, ?, ?)", rows)
+
+        create_file(path, fill)
+        return cls(path, clock)
 
     # --- reading ----------------------------------------------------------------------------------------
 
-    def entries(self) -> dict[str, LedgerEntry]:
-        """Return what this device did in each campaign."""
-        with self._transaction() as (_, events):
-            return _entries(events)
+    def entries(self) -> dict[ReportKey, LedgerEntry]:
+        """Return what this device did for each report."""
+        with transaction(self.path) as (_, events):
+            return entries_of(events)
 
-    def entry(self, campaign: str) -> LedgerEntry | None:
-        """Return what this device did in one campaign, or None if it never joined."""
-        return self.entries().get(campaign)
+    def entry(self, key: ReportKey) -> LedgerEntry | None:
+        """Return what this device did for one report, or None if it never began."""
+        return self.entries().get(key)
 
-    def spent_epsilon_per_km(self) -> float:
-        """Return the loss so far: what was spent before this ledger, plus ε of every campaign with a drawn symbol."""
-        with self._transaction() as (_, events):
-            return _spent(events)
+    def find(self, campaign: str, server: str) -> LedgerEntry | None:
+        """Return what this device did in a campaign on the server at an address; the last, if its key changed."""
+        found = [one for one in self.entries().values() if (one.campaign, one.server) == (campaign, server)]
+        return found[-1] if found else None
 
-    def check_lifetime(self, epsilon_per_km: float, limit_epsilon_per_km: float) -> None:
-        """Refuse a campaign that would take the sum of ε over all campaigns past the owner's limit."""
-        with self._transaction() as (_, events):
-            check_lifetime(_answered(events), _spent(events), epsilon_per_km, limit_epsilon_per_km)
+    def limits(self) -> PrivacyLimits:
+        """Return the owner's limits."""
+        with transaction(self.path) as (_, events):
+            return _limits(events)
+
+    def spent(self) -> Spent:
+        """Return what counts against the owner's limits: all reports, or those of the last twelve months."""
+        with transaction(self.path) as (_, events):
+            return self._counted(events)
+
+    def spent_ever(self) -> Spent:
+        """Return what all reports cost that this ledger knows of, however long ago."""
+        with transaction(self.path) as (_, events):
+            return events[0].already_spent.plus(event.charge for event in events if event.kind == "drawn")
+
+    def check(self, charge: Charge, lattice: Lattice) -> None:
+        """Refuse a report that would exceed the owner's limits, or whose map does not fit those of earlier reports."""
+        with transaction(self.path) as (_, events):
+            self._check(events, charge, lattice)
+
+    def notices(self) -> list[tuple[str, RoundNotice]]:
+        """Return the server's key and the signed notice of every report that was drawn."""
+        entries = self.entries().values()
+        return [(one.key.server_key, one.notice) for one in entries if one.notice is not None]
+
+    @property
+    def retired(self) -> bool:
+        """Whether this ledger was moved to another device."""
+        with transaction(self.path) as (_, events):
+            return _moved_at(events) is not None
+
+    def check_active(self) -> None:
+        """Refuse a ledger that was moved to another device."""
+        with transaction(self.path) as (_, events):
+            _check_active(events)
 
     # --- recording -------------------------------------------------------------------------------------
 
-    def begin(self, campaign: str, secret: Callable[[], str]) -> LedgerEntry:
-        """Record the participant's secret in a campaign; it is made once, before it is first sent."""
-        return self._once(campaign, "secret", lambda _: {"secret": secret()})
+    def change_limits(self, limits: PrivacyLimits) -> None:
+        """Record other limits; they hold from the next report on."""
+        with self._changing() as (connection, events):
+            self._append(connection, events, THE_DEVICE, "limits", {"limits": limits.as_dict()})
 
-    def seat(self, campaign: str, body: dict[str, object]) -> LedgerEntry:
+    def begin(self, key: ReportKey, secret: Callable[[], str], about: Mapping[str, object]) -> LedgerEntry:
+        """Record the participant's secret for a report; it is made once, before it is first sent.
+
+        `about` says to whom: the campaign's name, the server's address and the hash of the terms.
+        """
+        return self._once(key, "secret", lambda _: {**about, "secret": secret()})
+
+    def seat(self, key: ReportKey, body: Mapping[str, object]) -> LedgerEntry:
         """Record the seat that the server gave; the first one stays."""
-        return self._once(campaign, "seat", lambda _: body)
+        return self._once(key, "seat", lambda _: body)
 
-    def draw_once(
-        self, campaign: str, epsilon_per_km: float, lifetime_epsilon_per_km: float, draw: Callable[[], int]
-    ) -> LedgerEntry:
+    def draw_once(self, key: ReportKey, terms: DrawTerms, draw: Callable[[], tuple[int, str]]) -> LedgerEntry:
         """Draw a symbol and record it in one transaction; if one is recorded already, return that one instead.
 
-        `draw` is not called if the loss would exceed the limit. The caller learns the symbol only after the commit, so
-        a device that is killed in between has sent nothing, and may draw again.
+        `draw` gives the symbol and its name. It is not called if the report would exceed a limit. The caller learns the
+        symbol only after the commit, so a device that is killed in between has sent nothing, and may draw again. The
+        place from which it was drawn is forgotten in the same transaction.
         """
 
         def body(events: list[LedgerEvent]) -> dict[str, object]:
-            check_lifetime(_answered(events), _spent(events), epsilon_per_km, lifetime_epsilon_per_km)
-            return {"epsilon_per_km": epsilon_per_km, "symbol": draw()}
+            self._check(events, terms.charge, terms.lattice)
+            symbol, name = draw()
+            return {
+                "epsilon_per_km": terms.charge.epsilon_per_km,
+                "null_epsilon": terms.charge.null_epsilon,
+                "clear": terms.charge.clear,
+                "lattice": terms.lattice.as_dict(),
+                "notice": terms.notice.model_dump(mode="json"),
+                "symbol": symbol,
+                "symbol_name": name,
+            }
 
-        return self._once(campaign, "drawn", body)
+        return self._once(key, "drawn", body, "DELETE FROM pending WHERE (server_key, campaign, report) = (?, ?, ?)")
 
-    def acknowledge(self, campaign: str, receipt_digest: str) -> LedgerEntry:
+    def acknowledge(self, key: ReportKey, receipt_digest: str) -> LedgerEntry:
         """Record that the server has stored the report."""
-        return self._once(campaign, "acknowledged", lambda _: {"receipt_digest": receipt_digest})
+        return self._once(key, "acknowledged", lambda _: {"receipt_digest": receipt_digest})
 
-    def refuse(self, campaign: str, reason: str) -> LedgerEntry:
-        """Record that the server will never count the report; its loss stays counted, because the server saw it."""
-        return self._once(campaign, "refused", lambda _: {"reason": reason})
+    def refuse(self, key: ReportKey, reason: str) -> LedgerEntry:
+        """Record that the server will never count the report; its charge stays, because the server saw it."""
+        return self._once(key, "refused", lambda _: {"reason": reason})
+
+    def withdraw(self, key: ReportKey) -> LedgerEntry:
+        """Record that the owner left and the server has forgotten the report; its charge stays."""
+        return self._once(key, "withdrawn", lambda _: {})
+
+    # --- places ----------------------------------------------------------------------------------------
+
+    def keep_place(self, key: ReportKey, terms_hash: str, excluded: set[int], pick: Callable[[], Place]) -> Place:
+        """Pick the place of a report and record it; if one is recorded already, return that one.
+
+        Declining and asking again therefore gives the same place. Only if its cell was excluded since, another one is
+        picked.
+        """
+        with self._changing() as (connection, _):
+            found = connection.execute(
+                "SELECT terms_hash, cell, grade FROM pending WHERE (server_key, campaign, report) = (?, ?, ?)", key
+            ).fetchone()
+            if found is not None and found[0] != terms_hash:
+                raise CampaignRefused(
+                    f"The conditions of campaign {key.campaign} are not those that you were shown before. This phone "
+                    "does not take part.",
+                    f"The terms had the hash {found[0][:12]} then, and have {terms_hash[:12]} now.",
+                )
+            if found is not None and found[1] not in excluded:
+                return Place(found[1], found[2])
+            place = pick()
+            connection.execute("INSERT OR REPLACE INTO pending VALUES (?, ?, ?, ?, ?, ?)", (*key, terms_hash, *place))
+            return place
+
+    def exclude(self, place: ExcludedPlace) -> None:
+        """Never report from this place."""
+        with self._changing() as (connection, _):
+            row = (place.latitude, place.longitude, place.radius_km)
+            connection.execute("INSERT INTO excluded (latitude, longitude, radius_km) VALUES (?, ?, ?)", row)
+
+    def excluded(self) -> dict[int, ExcludedPlace]:
+        """Return the places that are never reported, by number."""
+        with transaction(self.path) as (connection, _):
+            return _excluded(connection)
+
+    def include_again(self, number: int) -> ExcludedPlace:
+        """Allow reports from an excluded place again."""
+        with self._changing() as (connection, _):
+            known = _excluded(connection)
+            if number not in known:
+                raise InputError("place", number, f"should be one of the excluded places: {sorted(known) or 'none'}")
+            connection.execute("DELETE FROM excluded WHERE number = ?", (number,))
+            return known[number]
+
+    # --- moving to another device ----------------------------------------------------------------------
+
+    def export(self, file: str | Path) -> None:
+        """Write all of the ledger to a file for another device; this one no longer answers.
+
+        The file appears only after this ledger is marked as moved, so that at no moment two ledgers can be used. After
+        an interruption in between, export again: a ledger that was moved can still be exported, unchanged.
+        """
+
+        def retire() -> TransferredLedger:
+            with transaction(self.path) as (connection, events):
+                if _moved_at(events) is None:
+                    self._append(connection, events, THE_DEVICE, "retired", {})
+                rows = connection.execute("SELECT * FROM pending ORDER BY server_key, campaign, report").fetchall()
+                pending = [PendingPlace(ReportKey(*row[:3]), row[3], Place(*row[4:])) for row in rows]
+                return TransferredLedger(events, pending, list(_excluded(connection).values()))
+
+        write_transfer(Path(file), retire)
 
     # --- the file ---------------------------------------------------------------------------------------
 
+    def _check(self, events: Sequence[LedgerEvent], charge: Charge, lattice: Lattice) -> None:
+        _check_active(events)
+        check_totals(self._counted(events), charge, _limits(events))
+        check_lattice(lattice, [event.lattice for event in events if event.kind == "drawn"])
+
+    def _counted(self, events: Sequence[LedgerEvent]) -> Spent:
+        since = ""
+        if _limits(events).span == "twelve-months":
+            now = datetime.fromisoformat(not_before(events, self._clock()))
+            since = (now - TWELVE_MONTHS).isoformat(timespec="seconds")
+        before = events[0].already_spent if events[0].at >= since else Spent()
+        return before.plus(event.charge for event in events if event.kind == "drawn" and event.at >= since)
+
     def _once(
-        self, campaign: str, kind: EventKind, body: Callable[[list[LedgerEvent]], dict[str, object]]
+        self,
+        key: ReportKey,
+        kind: EventKind,
+        body: Callable[[list[LedgerEvent]], Mapping[str, object]],
+        also: str | None = None,
     ) -> LedgerEntry:
-        if not campaign:
-            raise InputError("campaign", campaign, "should be the campaign's id")
-        with self._transaction() as (connection, events):
-            if not any(event.campaign == campaign and event.kind == kind for event in events):
-                events.append(_append(connection, events, campaign, kind, body(events), self._clock()))
-            return _entries(events)[campaign]
+        if not key.campaign or not key.server_key:
+            raise InputError("key", key, "should name the server's key and the campaign's id")
+        with self._changing() as (connection, events):
+            if not any(event.key == key and event.kind == kind for event in events):
+                self._append(connection, events, key, kind, body(events))
+                if also is not None:
+                    connection.execute(also, key)
+            return entries_of(events)[key]
 
     @contextmanager
-    def _transaction(self) -> Iterator[tuple[sqlite3.Connection, list[LedgerEvent]]]:
-        """Open the file, lock it and check every event; commit when the block ends, roll back if it raises."""
-        _check_file(self.path)
-        with closing(_connect(self.path)) as connection:
-            try:
-                _lock(connection)
-                rows = connection.execute("SELECT number, campaign, kind, body, digest FROM event ORDER BY number")
-                events = read_events(rows.fetchall(), connection.execute("SELECT number, digest FROM head").fetchall())
-                yield connection, events
-                connection.execute("COMMIT")
-            except sqlite3.DatabaseError as error:
-                raise FileFormatError(f"{self.path}: the ledger is busy, damaged or truncated ({error})") from None
-            except FileFormatError as error:
-                raise FileFormatError(f"{self.path}: {error}") from None
+    def _changing(self) -> Iterator[tuple[sqlite3.Connection, list[LedgerEvent]]]:
+        with transaction(self.path) as (connection, events):
+            _check_active(events)
+            yield connection, events
+
+    def _append(
+        self,
+        connection: sqlite3.Connection,
+        events: list[LedgerEvent],
+        key: ReportKey,
+        kind: EventKind,
+        body: Mapping[str, object],
+    ) -> None:
+        event = next_event(events, key, kind, body, self._clock())
+        store_event(connection, event, file_number(self.path))
+        events.append(event)
 
 
-def check_lifetime(
-    answered: int, spent_epsilon_per_km: float, epsilon_per_km: float, limit_epsilon_per_km: float
-) -> None:
-    """Refuse a campaign that would take the sum of ε over all campaigns past the owner's limit."""
-    if fsum([spent_epsilon_per_km, epsilon_per_km]) <= limit_epsilon_per_km:
-        return
-    used = describe_use(answered, spent_epsilon_per_km, limit_epsilon_per_km)
-    if spent_epsilon_per_km < limit_epsilon_per_km:
-        used = f"This campaign would take you past your limit. {used} Your phone did not answer."
-    raise LimitReached(
-        used,
-        f"The limit for all campaigns together is ε = {limit_epsilon_per_km:.6g} per km; {spent_epsilon_per_km:.6g} is "
-        f"permanently used, and this campaign would add {epsilon_per_km:.6g}.",
-    )
+def _limits(events: Sequence[LedgerEvent]) -> PrivacyLimits:
+    return next(event for event in reversed(events) if event.kind in ("created", "limits")).limits
 
 
-def _entries(events: list[LedgerEvent]) -> dict[str, LedgerEntry]:
-    found: dict[str, LedgerEntry] = {}
-    for event in events[1:]:
-        found[event.campaign] = found.get(event.campaign, LedgerEntry(event.campaign)).after(event)
-    return found
+def _moved_at(events: Sequence[LedgerEvent]) -> str | None:
+    last = next((event for event in reversed(events) if event.kind in ("retired", "imported")), None)
+    return last.at if last is not None and last.kind == "retired" else None
 
 
-def _spent(events: list[LedgerEvent]) -> float:
-    """Sum with correct rounding, so that three times ln 4 is exactly the double 3 ln 4 of the default limit."""
-    losses = [events[0].number_in("already_spent_epsilon_per_km")]
-    return fsum(losses + [event.number_in("epsilon_per_km") for event in events if event.kind == "drawn"])
-
-
-def _answered(events: list[LedgerEvent]) -> int:
-    return sum(event.kind == "drawn" for event in events)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None)
-
-
-def _lock(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA synchronous = EXTRA")
-    connection.execute("BEGIN IMMEDIATE")
-
-
-def _append(
-    connection: sqlite3.Connection,
-    events: list[LedgerEvent],
-    campaign: str,
-    kind: EventKind,
-    body: dict[str, object],
-    now: str,
-) -> LedgerEvent:
-    event = next_event(events, campaign, kind, body, now)
-    connection.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?)", event.row())
-    connection.execute("INSERT OR REPLACE INTO head VALUES (1, ?, ?)", (event.number, event.digest))
-    return event
-
-
-def _check_file(path: Path) -> None:
-    try:
-        mode = path.stat().st_mode
-    except OSError as error:
+def _check_active(events: Sequence[LedgerEvent]) -> None:
+    moved_at = _moved_at(events)
+    if moved_at is not None:
         raise FileFormatError(
-            f"{path}: {error.strerror or error}. For a new device, create one with Ledger.create; after a "
-            "reinstall, state there what was already spent"
-        ) from None
-    if os.name == "posix" and mode & 0o077:
-        raise FileFormatError(f"{path}: other users can read or write it (mode {mode & 0o777:o}); run chmod 600 on it")
+            f"this ledger was moved to another device ({moved_at}) and no longer answers; import what was exported"
+        )
 
 
-def _sync_folder(path: Path) -> None:
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def _excluded(connection: sqlite3.Connection) -> dict[int, ExcludedPlace]:
+    rows = connection.execute("SELECT number, latitude, longitude, radius_km FROM excluded ORDER BY number").fetchall()
+    return {number: ExcludedPlace(*place) for number, *place in rows}

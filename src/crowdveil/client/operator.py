@@ -48,6 +48,8 @@ class Operator(RetryingClient):
         if not (token.isascii() and token.isprintable() and token.strip() == token != ""):
             raise InputError("token", "...", "should be exactly the text that `crowdveil serve` printed")
         self._token = token
+        self.url: str = getattr(transport, "url", "")
+        """Address of the server."""
 
     def campaigns(self) -> CampaignList:
         """List all campaigns, oldest first."""
@@ -66,10 +68,10 @@ class Operator(RetryingClient):
         change = StateChange(protocol=PROTOCOL, state=state)
         return self.send(self._request("PUT", _path(campaign, "/state"), change), CampaignView.from_bytes)
 
-    def invites(self, campaign: str, count: int) -> tuple[str, ...]:
-        """Make invites; the server cannot show them again."""
+    def invites(self, campaign: str, count: int) -> Invites:
+        """Make invites, with what invite links name; the server cannot show the invites again."""
         request = InviteRequest.from_bytes(canonical_json({"protocol": PROTOCOL, "count": count}).encode())
-        return self.send(self._request("POST", _path(campaign, "/invites"), request), Invites.from_bytes).invites
+        return self.send(self._request("POST", _path(campaign, "/invites"), request), Invites.from_bytes)
 
     def preview(self, plan: CampaignPlan) -> Preview:
         """Compute what to expect of a campaign; nothing is stored."""
@@ -104,16 +106,18 @@ class Operator(RetryingClient):
                 return view
             self._sleep(every_s)
 
-    def make_invites(self, campaign: str, count: int, *, progress: Progress | None = None) -> list[str]:
+    def make_invites(self, campaign: str, count: int, *, progress: Progress | None = None) -> Invites:
         """Make any number of invites, in as many requests as that takes."""
         if count < 1:
             raise InputError("count", count, "should be at least 1")
         made: list[str] = []
-        while len(made) < count:
-            made += self.invites(campaign, min(MAX_INVITES, count - len(made)))
+        while True:
+            latest = self.invites(campaign, min(MAX_INVITES, count - len(made)))
+            made += latest.invites
             if progress is not None:
                 progress(len(made), count)
-        return made
+            if len(made) == count:
+                return latest.model_copy(update={"invites": tuple(made)})
 
     def _request(self, method: str, path: str, message: Message | None = None, accept: str = JSON) -> HttpRequest:
         headers = {"accept": accept, "authorization": f"Bearer {self._token}"}

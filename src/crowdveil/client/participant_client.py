@@ -17,6 +17,7 @@ from crowdveil.wire import (
     Report,
     Seat,
     SeatRequest,
+    Withdrawal,
     secret_digest,
 )
 
@@ -50,6 +51,11 @@ class ParticipantClient(RetryingClient):
         """Ask whether this device was selected."""
         headers = {"accept": JSON, "authorization": f"Bearer {secret}"}
         return self.send(HttpRequest("GET", _path(campaign, "/status"), headers), ParticipantStatus.from_bytes)
+
+    def withdraw(self, campaign: str, secret: str) -> Withdrawal:
+        """Ask the server to forget this device's seat and report."""
+        headers = {"accept": JSON, "authorization": f"Bearer {secret}"}
+        return self.send(HttpRequest("DELETE", _path(campaign, "/report"), headers), Withdrawal.from_bytes)
 
 
 def _path(campaign: str, rest: str = "") -> str:

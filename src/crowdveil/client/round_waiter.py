@@ -48,5 +48,5 @@ class RoundWaiter:
         info = self._announced()
         self._looked_at = monotonic()
         self._over = info.state in ("closed", "finished")
-        if info.state == "open" and info.round not in self._finished_rounds:
-            self._round = info.round
+        if info.state == "open" and info.notice is not None and info.notice.round not in self._finished_rounds:
+            self._round = info.notice.round
