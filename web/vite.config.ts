@@ -1,5 +1,6 @@
 // Every HTML file of this folder is a page: join.html for a participant, console.html for the operator. Their parts are
-// served below /pages/. Everything is bundled, so no request leaves for another host.
+// served below /pages/, and name one another by relative addresses, so that the participant's page can be exported to any
+// folder of any site (`crowdveil page`). Everything is bundled, so no request leaves for another host.
 
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { readdirSync } from "node:fs";
@@ -62,6 +63,7 @@ const keepWorkerEntryApart = (): Plugin => ({
 
 export default defineConfig({
   base: "/pages/",
+  experimental: { renderBuiltUrl: (name, { hostType }) => (hostType === "html" ? `/pages/${name}` : { relative: true }) },
   plugins: [svelte(), listParts],
   build: {
     target: "es2022",

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from crowdveil.server import app, pages
+from crowdveil.server import app, page_files, pages
 from crowdveil.server.run import serve
 from crowdveil.store import add_operator, open_store
 from crowdveil.wire import secret_digest
@@ -17,7 +17,7 @@ PAGES = "CROWDVEIL_PAGES"
 
 def pages_folder() -> Path:
     """Return the folder of the pages to serve."""
-    return Path(os.environ.get(PAGES, pages.FOLDER))
+    return Path(os.environ.get(PAGES, page_files.FOLDER))
 
 
 def main(folder: str, token: str) -> None:

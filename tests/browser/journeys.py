@@ -23,18 +23,18 @@ DELIVERED = "Your answer is delivered"
 
 def start(server: Server, campaign: str, *, opened: bool = True, **changes: Any) -> None:
     """Start a small campaign and open its first round."""
-    grid = cv.Grid.from_bounds(40.70, -74.02, 40.76, -73.95, cell_km=1.0)
+    grid = cv.Grid.on_lattice(40.70, -74.02, 40.76, -73.95, cell_km=1.0)
     given: dict[str, Any] = {
         "name": "Coffee on Broadway",
         "offer": "A free coffee, every day of the week.",
         "area": grid.describe(),
     }
     given |= {"targets": (10, 25), "delta": 0.7, "epsilon_per_km": 1.0, "users": 12, "wanted": 3, "rounds": 2}
-    given |= {"protocol": PROTOCOL, **changes}
+    given |= {"protocol": PROTOCOL, "enrolment": "open", **changes}
     operate(server, campaign, CampaignPlan.model_validate(given).to_bytes())
     if opened:
         change(server, campaign, "open")
-        until(lambda: info_of(server, campaign)["round"] is not None)
+        until(lambda: info_of(server, campaign)["notice"] is not None)
 
 
 def operate(server: Server, path: str, body: bytes, method: str = "PUT") -> Any:
@@ -50,6 +50,12 @@ def change(server: Server, campaign: str, state: str) -> None:
 
 def info_of(server: Server, campaign: str) -> Any:
     return httpx.get(f"{server.url}/v1/campaigns/{campaign}").json()
+
+
+def round_of(server: Server, campaign: str) -> int | None:
+    """Return the number of the open round, or None."""
+    notice = info_of(server, campaign)["notice"]
+    return None if notice is None else int(notice["round"])
 
 
 def until(holds: Callable[[], bool], timeout_s: float = 30) -> None:
@@ -70,14 +76,23 @@ def visits(path: Path, *places: tuple[float, float], every_days: int = 1, days: 
     return path
 
 
+def begin(page: Any, choice: str = "No, this is the first time") -> None:
+    """Answer the question about earlier campaigns, if it is asked."""
+    page.locator("#files, #history, #limits").first.wait_for(state="attached")
+    if page.get_by_label(choice).count():
+        page.get_by_label(choice).check()
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_label(choice).wait_for(state="detached")
+
+
 def add_visits(page: Any, file: Path, button: str = BUTTON) -> None:
+    """Answer what is asked first, add visits, and let the page pick a place."""
+    begin(page)
     page.set_input_files("#files", file)
+    page.get_by_role("button", name="Pick my place").click()
     page.get_by_role("button", name=button).wait_for()
     page.locator(".map canvas").wait_for()
 
 
 def press(page: Any, button: str = BUTTON) -> None:
-    first = page.get_by_label("No, this is the first time")
-    if first.count():
-        first.check()
     page.get_by_role("button", name=button).click()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Error as PlaywrightError
 
+from crowdveil.client import InviteLink
 from crowdveil.errors import InputError
 from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROTOCOL, AuditRecord, Problem
 from tests.browser.conftest import DESKTOP, PHONE, Screen, Server
@@ -45,7 +46,7 @@ def plan_a_campaign(screen: Screen) -> None:
     """Through the wizard: 600 people would take long, so 24 take part."""
     page = screen.page
     page.get_by_role("link", name="Plan the first campaign").click()
-    page.get_by_text("176 cells").wait_for()
+    page.get_by_text("204 cells").wait_for()
     screen.shoot("wizard-1-area")
     page.get_by_role("button", name="Next: Targets").click()
     page.get_by_label("Latitudes and longitudes").fill(PLACES + "\nBroadway")
@@ -100,7 +101,7 @@ def test_an_operator_signs_in_plans_launches_watches_and_exports(look: Look, ser
         page.get_by_role("button", name="Launch").click()
         page.get_by_role("heading", name="Coffee on Broadway").wait_for()
         page.get_by_role("heading", name="Round 1").wait_for()
-        with Crowd(server.url, "coffee-on-broadway") as crowd:
+        with Crowd(server.url, "coffee-on-broadway", token=server.token) as crowd:
             assert crowd.join(8, nulls=1) == 8
             assert crowd.mistake() == 409
             page.get_by_text("8 of 12 reports").wait_for()
@@ -236,7 +237,7 @@ def test_the_keyboard_does_what_the_pointer_does(look: Look, server: Server) -> 
         page = screen.page
         sign_in(page, server)
         page.goto("/console#/new")
-        page.get_by_text("176 cells").wait_for()
+        page.get_by_text("204 cells").wait_for()
         page.get_by_role("button", name="Next: Targets").focus()
         page.keyboard.press("Enter")
         page.get_by_label("Cell number").focus()
@@ -245,7 +246,7 @@ def test_the_keyboard_does_what_the_pointer_does(look: Look, server: Server) -> 
         page.get_by_role("heading", name="1 target").wait_for()
         page.get_by_role("button", name="Next: Privacy and people").focus()
         page.keyboard.press("Enter")
-        assert page.evaluate("document.activeElement.textContent") == "Privacy and people"
+        page.wait_for_function("document.activeElement.textContent === 'Privacy and people'")
         page.get_by_text("Certified").wait_for()
         before = page.locator("dl.figures dd").first.inner_text()
         page.get_by_label("How much an answer may reveal").focus()
@@ -260,7 +261,7 @@ def test_the_newest_position_of_a_slider_wins_and_its_curves_follow(look: Look, 
         page = screen.page
         sign_in(page, server)
         page.goto("/console#/new")
-        set_terms(page, cells=176, target=80)
+        set_terms(page, cells=204, target=80)
         page.locator(".curves[aria-busy=false]").wait_for()
         slider = page.get_by_label("How much an answer may reveal")
 
@@ -329,7 +330,7 @@ def test_bounds_are_drawn_and_towers_read_from_a_file(look: Look, server: Server
         page = screen.page
         sign_in(page, server)
         page.goto("/console#/new")
-        page.get_by_text("176 cells").wait_for()
+        page.get_by_text("204 cells").wait_for()
         page.get_by_role("button", name="Draw on the map").click()
         box = page.locator(".map").bounding_box()
         page.mouse.move(box["x"] + 0.4 * box["width"], box["y"] + 0.3 * box["height"])
@@ -358,7 +359,7 @@ def test_what_was_true_of_other_numbers_is_not_shown_as_if_it_still_were(
         page = screen.page
         sign_in(page, server)
         page.goto("/console#/new")
-        cells = page.get_by_text("176 cells")
+        cells = page.get_by_text("204 cells")
         cells.wait_for()
         page.get_by_label("East").fill("190")
         page.get_by_text("Should be from -180 to 180 degrees.").wait_for()
@@ -374,7 +375,7 @@ def test_what_was_true_of_other_numbers_is_not_shown_as_if_it_still_were(
         assert page.get_by_role("alert").count() == 0
         page.get_by_label("Squares").check()
 
-        set_terms(page, cells=176, target=80)
+        set_terms(page, cells=204, target=80)
         epsilon = page.get_by_label("ε per km", exact=True)
         epsilon.fill("")
         page.get_by_text("Outdated: the last complete terms were ε = 1.386 per km and 600 people.").wait_for()
@@ -398,7 +399,7 @@ def test_a_plan_outlives_a_reload_and_its_token_and_a_long_word_fits_a_phone(loo
         page = screen.page
         sign_in(page, server)
         page.goto("/console#/new")
-        page.get_by_text("176 cells").wait_for()
+        page.get_by_text("204 cells").wait_for()
         page.set_viewport_size(PHONE)
         page.get_by_role("button", name="Next").click()
         page.wait_for_function("document.activeElement.textContent === 'Targets'")
@@ -412,10 +413,10 @@ def test_a_plan_outlives_a_reload_and_its_token_and_a_long_word_fits_a_phone(loo
         page.get_by_role("button", name="Next: Offer and rules").click()
         page.get_by_label("Name").fill(LONG)
         page.get_by_label("Offer", exact=True).fill("A free coffee")
-        page.get_by_label("Their device answers at random like everyone else").check()
-        page.get_by_label("At most this many times").fill("1")
+        page.get_by_text("Expert settings").click()
+        page.get_by_label("Being outside: at most this many times").fill("1")
         page.get_by_text("Should be from 1.01 to 1,000,000.").wait_for()
-        page.get_by_label("At most this many times").fill("16")
+        page.get_by_label("Being outside: at most this many times").fill("16")
         page.get_by_role("button", name="Next: Review").click()
         page.reload()
         page.get_by_text("6 take part in 6 rounds; 1 is selected").wait_for()
@@ -477,7 +478,7 @@ def test_little_is_loaded_before_the_console_can_be_used(look: Look, server: Ser
         page.on("response", lambda one: sizes.update({one.url: int(one.headers.get("content-length", 0))}))
         sign_in(page, server)
         page.goto("/console#/new")
-        page.get_by_text("176 cells").wait_for()
+        page.get_by_text("204 cells").wait_for()
         loaded = {url: size for url, size in sizes.items() if "/v1/" not in url}
         assert len(loaded) > 3
         assert sum(loaded.values()) < MAX_LOADED, loaded
@@ -505,7 +506,9 @@ def test_an_invite_leads_from_the_console_to_a_counted_report_also_in_the_dark(
         rows = list(csv.DictReader(Path(file.value.path()).read_text().splitlines()))
         shown = page.get_by_label("Links with new invites").input_value().split()
         assert [row["link"] for row in rows] == shown
-        assert shown == [f"{server.url}/join/by-invitation#invite={row['invite']}" for row in rows]
+        links = [InviteLink.parse(one) for one in shown]
+        told = [(link.server, link.campaign, link.invite) for link in links]
+        assert told == [(server.url, "by-invitation", row["invite"]) for row in rows]
         page.get_by_role("button", name="Start").click()
         page.get_by_role("dialog").get_by_role("button", name="Start the campaign").click()
         page.get_by_role("heading", name="Round 1").wait_for()

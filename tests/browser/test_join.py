@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -28,10 +27,12 @@ from tests.browser.journeys import (
     WORK,
     Look,
     add_visits,
+    begin,
     change,
     info_of,
     operate,
     press,
+    round_of,
     start,
     until,
     visits,
@@ -89,8 +90,13 @@ def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, se
         page.get_by_role("heading", name="Coffee on Broadway").wait_for()
         page.get_by_role("heading", name="Your visits").wait_for()
         screen.shoot("no-visits-yet")
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_text("Please choose one").wait_for()
+        page.get_by_text("on another site").wait_for()
+        page.get_by_text("the organiser’s own server, which could change it").wait_for()
         add_visits(page, mine)
         page.get_by_text("You regularly visit 2 places").wait_for()
+        page.get_by_role("heading", name="The place of your answer").wait_for()
         page.get_by_text("Checked on this device: the campaign keeps its privacy promise").wait_for()
         screen.shoot("certified")
         slider = page.get_by_label("How sure someone is of your place before your answer")
@@ -99,10 +105,8 @@ def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, se
         page.keyboard.press("ArrowRight")
         page.get_by_role("row", name=re.compile(r"1 km 25\.2\s%")).wait_for()
 
-        assert [one.method for one in sent] == ["GET", "GET"], "nothing is sent before the button"
-        page.get_by_role("button", name=BUTTON).click()
-        page.get_by_text("Please choose one").wait_for()
-        assert len(sent) == 2
+        assert {one.method for one in sent} == {"GET"}, "nothing is sent before the button"
+        sent.clear()
         press(page)
         page.get_by_role("heading", name="Sending").wait_for()
         page.get_by_role("heading", name=DELIVERED).wait_for()
@@ -110,15 +114,13 @@ def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, se
         screen.shoot("waiting")
         home = "/v1/campaigns/coffee"
         assert [(one.method, one.path) for one in sent] == [
-            ("GET", home),
-            ("GET", f"{home}/rounds/0/policy"),
             ("POST", f"{home}/seats"),
             ("PUT", f"{home}/report"),
             ("GET", f"{home}/status"),
         ]
 
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_text("ε = 1 of 4.15888 per km is permanently used").wait_for()
+        page.get_by_text("ε per km: 1 of 4.15888 is permanently used").wait_for()
         screen.shoot("device")
         with Crowd(server.url, "coffee") as crowd:
             crowd.join(3)
@@ -170,14 +172,22 @@ def test_a_closed_campaign_says_who_was_not_selected(look: Look, server: Server,
 
 
 def test_whoever_has_no_frequent_place_is_told_what_null_tells(look: Look, server: Server, tmp_path: Path) -> None:
-    start(server, "null")
+    start(server, "null", null_epsilon=None, grade_epsilon=None, beyond_default_limits=True)
     with look("join") as screen:
         page = screen.page
         sent = record(page)
         page.goto("/join/null")
+        page.get_by_text("asks openly whether you regularly visit anywhere in its area").wait_for()
+        page.get_by_role("link", name="See your limits").click()
+        begin(page)
+        page.get_by_text("More limits").click()
+        page.get_by_label("Answers that openly say").fill("1")
+        page.get_by_role("button", name="Save limits").click()
+        page.get_by_text("Saved.").wait_for()
+        page.get_by_role("link", name="Take part").click()
         add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send that I have no regular place here")
         page.get_by_text("You have no regular place in this area", exact=True).wait_for()
-        page.get_by_text("and your phone will say so").wait_for()
+        page.get_by_text("Your phone will say so openly").wait_for()
         screen.shoot("null-in-the-clear")
         press(page, "Send that I have no regular place here")
         page.get_by_role("heading", name=DELIVERED).wait_for()
@@ -185,14 +195,14 @@ def test_whoever_has_no_frequent_place_is_told_what_null_tells(look: Look, serve
 
 
 def test_a_protected_null_is_drawn_at_random_like_any_place(look: Look, server: Server, tmp_path: Path) -> None:
-    start(server, "protected", null_epsilon=math.log(16))
+    start(server, "protected")
     with look("join") as screen:
         page = screen.page
         sent = record(page)
         page.goto("/join/protected")
         add_visits(page, visits(tmp_path / "abroad.csv", ELSEWHERE))
         page.get_by_text("Your phone will answer at random all the same").wait_for()
-        page.get_by_text("you regularly visit somewhere in this area, or that you do not").wait_for()
+        page.get_by_text("are ever in this area, or that you never are").wait_for()
         screen.shoot("null-protected")
         press(page)
         page.get_by_role("heading", name=DELIVERED).wait_for()
@@ -208,7 +218,7 @@ def test_requests_tell_nothing_by_size_order_or_host(browser: Any, server: Serve
     files = [
         (visits(tmp_path / "a.csv", HOME), BUTTON),
         (visits(tmp_path / "b.csv", WORK, (40.7484, -73.9857), every_days=2), BUTTON),
-        (visits(tmp_path / "c.csv", ELSEWHERE), "Send that I have no regular place here"),
+        (visits(tmp_path / "c.csv", ELSEWHERE), BUTTON),
     ]
     for file, button in files:
         context = browser.new_context(base_url=server.url)
@@ -226,7 +236,7 @@ def test_requests_tell_nothing_by_size_order_or_host(browser: Any, server: Serve
         assert all(url.startswith((server.url, "blob:")) for url in asked)
         context.close()
     assert shapes[0] == shapes[1] == shapes[2]
-    assert [method for method, *_ in shapes[0]] == ["GET", "GET", "POST", "PUT", "GET"]
+    assert [method for method, *_ in shapes[0]] == ["GET", "GET", "GET", "GET", "POST", "PUT", "GET"]
 
 
 def sizes(headers: dict[str, str]) -> dict[str, int]:
@@ -253,12 +263,14 @@ def test_a_policy_that_fails_the_check_is_refused_and_nothing_is_sent(look: Look
         page.reload()
         page.get_by_role("heading", name="fails the privacy check").wait_for()
         page.get_by_text("by which you could be singled out").wait_for()
-        # The announced one, but it is not private.
-        page.route("**/v1/campaigns/bad", lambda route: route.fulfill(json={**announced, "policy_hash": unfair.hash}))
+        # Announced to this device alone, which the server's key did not sign.
+        told = {**announced, "notice": {**announced["notice"], "policy_hash": unfair.hash}}
+        page.route("**/v1/campaigns/bad", lambda route: route.fulfill(json=told))
         page.get_by_role("button", name="Try again").click()
-        page.get_by_text("NOT private at ε = 1 per km").wait_for()
+        page.get_by_text("The server did not sign what it announces").wait_for()
         screen.shoot("refused")
         # Bytes that are damaged.
+        page.unroute("**/v1/campaigns/bad")
         page.route("**/rounds/0/policy", lambda route: route.fulfill(body=good.to_bytes()[:-40]))
         page.get_by_role("button", name="Try again").click()
         page.get_by_text("the server's answer is not valid").wait_for()
@@ -289,7 +301,7 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         page.reload()
         page.get_by_role("heading", name="Your answer is saved, but not yet delivered").wait_for()
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_text("per km is permanently used").wait_for()
+        page.get_by_text("is permanently used").wait_for()
         page.get_by_role("link", name="Take part").click()
         # A reload in the middle of sending.
         page.route("**/report", lambda _: None)  # before the network is back: the page sends as soon as it is
@@ -301,7 +313,8 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         page.reload()
         page.get_by_role("heading", name=DELIVERED).wait_for()
         reports = [one for one in sent if one.method == "PUT"]
-        assert len(reports) > 4
+        # Lost, interrupted and delivered; how often the page tries again depends on the machine.
+        assert len(reports) >= 3
         assert len({one.body for one in reports}) == 1
         assert len({one.headers["authorization"] for one in reports}) == 1
         assert sum(one.method == "POST" for one in sent) == 1
@@ -378,8 +391,6 @@ def test_two_tabs_draw_once(look: Look, server: Server, mine: Path) -> None:
         sent = record(one)
         sent_too = record(two)
         for page in (one, two):
-            page.get_by_label("No, this is the first time").check()
-        for page in (one, two):
             page.get_by_role("button", name=BUTTON).click(no_wait_after=True)
         for page in (one, two):
             page.get_by_role("heading", name=DELIVERED).wait_for()
@@ -390,7 +401,7 @@ def test_two_tabs_draw_once(look: Look, server: Server, mine: Path) -> None:
                 const request = indexedDB.open("crowdveil");
                 request.onsuccess = () => {
                     const all = request.result.transaction("event").objectStore("event").getAll();
-                    all.onsuccess = () => (request.result.close(), resolve(all.result.map(({ kind }) => kind)));
+                    all.onsuccess = () => (request.result.close(), resolve(all.result.map(({ row }) => row[4])));
                 };
             })"""
         )
@@ -401,7 +412,7 @@ def test_two_tabs_draw_once(look: Look, server: Server, mine: Path) -> None:
 
 
 def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, mine: Path, tmp_path: Path) -> None:
-    start(server, "greedy", epsilon_per_km=2.0)
+    start(server, "greedy", epsilon_per_km=2.0, beyond_default_limits=True)
     start(server, "planned", opened=False)
     start(server, "full", users=2, rounds=2, wanted=1)
     start(server, "invited", enrolment="invite")
@@ -420,11 +431,12 @@ def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, min
         page.get_by_role("heading", name="asks for more than you allow").wait_for()
         screen.shoot("over-limits")
         page.get_by_role("link", name="See your limits").click()
-        page.get_by_label("One answer").fill("8")
+        begin(page)
+        page.get_by_label("One answer: at most").fill("8")
         page.get_by_text("Looser than the default").wait_for()
-        page.get_by_label("One answer").fill("0.5")
+        page.get_by_label("One answer: at most").fill("0.5")
         page.get_by_text("Should be a number above 1").wait_for()
-        page.get_by_label("One answer").fill("8")
+        page.get_by_label("One answer: at most").fill("8")
         page.get_by_text("More limits").click()
         screen.shoot("limits")
         page.get_by_role("button", name="Save limits").click()
@@ -444,14 +456,10 @@ def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, min
         add_visits(page, mine)
         page.set_input_files("#files", mine)
         page.get_by_text("You have added this file already").wait_for()
-        page.get_by_label("I do not know").check()
-        page.get_by_text("This would exceed your limit for all campaigns").wait_for()
-        assert page.get_by_role("button", name=BUTTON).is_disabled()
-        screen.shoot("lifetime-unknown")
-
         with Crowd(server.url, "full") as crowd:
             seats = [crowd._seat("one" * 8)]
             page.goto("/join/full")
+            page.get_by_role("button", name="Pick my place").click()
             page.get_by_role("button", name=BUTTON).wait_for()
             seats.append(crowd._seat("two" * 8))
         press(page)
@@ -459,6 +467,7 @@ def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, min
         screen.shoot("no-seat")
 
         page.goto("/join/invited")
+        page.get_by_role("button", name="Pick my place").click()
         page.get_by_label("Invite").fill("not-an-invite")
         press(page)
         page.get_by_text("The server does not know this invite").wait_for()
@@ -479,7 +488,6 @@ def test_pauses_late_reports_and_the_lifetime_limit(look: Look, server: Server, 
         page = screen.page
         page.goto("/join/pause")
         add_visits(page, mine)
-        page.get_by_label("No, this is the first time").check()
         change(server, "pause", "paused")
         page.get_by_role("button", name=BUTTON).click()
         page.get_by_text("The campaign was paused").wait_for()
@@ -502,6 +510,7 @@ def test_pauses_late_reports_and_the_lifetime_limit(look: Look, server: Server, 
         page.get_by_role("heading", name=DELIVERED).wait_for()
 
         page.goto("/join/late")
+        page.get_by_role("button", name="Pick my place").click()
         page.get_by_role("button", name=BUTTON).wait_for()
         page.route("**/report", after(lambda: change(server, "late", "closed")))
         press(page)
@@ -536,7 +545,7 @@ def test_a_round_that_moves_on_is_shown_before_anything_is_drawn(look: Look, ser
         page.goto("/join/moves")
         add_visits(page, mine)
         crowd.join(2)
-        until(lambda: info_of(server, "moves")["round"] == 1)
+        until(lambda: round_of(server, "moves") == 1)
         press(page)
         page.get_by_text("The next round began while you were reading").wait_for()
         assert not [one for one in sent if one.method == "PUT"]
@@ -556,6 +565,7 @@ def test_loading_importing_and_blocked_storage_are_drawn_too(look: Look, server:
         page.unroute("**/v1/campaigns/slow")
         page.reload()
         page.get_by_role("heading", name="Your visits").wait_for()
+        begin(page)
         large = tmp_path / "Records.json"
         write_timeline(large, megabytes=60)
         page.evaluate(
@@ -648,7 +658,8 @@ def test_recording_keeps_visits_while_the_page_is_open(look: Look, server: Serve
         page.get_by_role("button", name="Record while this page is open").click()
         page.get_by_text("Recorded by this page").wait_for()
         page.get_by_text("1 visit,").wait_for()
-        page.get_by_role("button", name="Send that I have no regular place here").wait_for()
+        begin(page)
+        page.get_by_role("button", name="Pick my place").wait_for()
         screen.shoot("recording")
         page.get_by_role("button", name="Stop recording").click()
 
@@ -660,12 +671,10 @@ def test_the_keyboard_is_enough_and_all_is_well_in_the_dark(look: Look, server: 
         page.goto("/join/dark")
         add_visits(page, mine)
         screen.shoot("certified")
-        page.get_by_label("No, this is the first time").focus()
-        page.keyboard.press("Space")
         page.get_by_role("button", name=BUTTON).focus()
         page.keyboard.press("Enter")
         page.get_by_role("heading", name=DELIVERED).wait_for()
-        assert page.evaluate("document.activeElement.textContent") == DELIVERED
+        page.wait_for_function("told => document.activeElement.textContent === told", arg=DELIVERED)
         screen.shoot("waiting")
         page.get_by_role("link", name="This device").first.focus()
         page.keyboard.press("Enter")
@@ -735,60 +744,47 @@ def test_little_is_loaded_before_a_participant_can_begin(look: Look, server: Ser
 # --- what is seen is what is sent -----------------------------------------------------------------------
 
 
-def test_nothing_is_drawn_from_visits_that_were_removed_before_the_second_yes(
-    look: Look, server: Server, mine: Path, tmp_path: Path
-) -> None:
-    start(server, "gone", users=4, rounds=2, wanted=1)
-    abroad = visits(tmp_path / "abroad.csv", ELSEWHERE)
-    with look("join") as screen, Crowd(server.url, "gone") as crowd:
-        page = screen.page
-        sent = record(page)
-        page.goto("/join/gone")
-        add_visits(page, mine)
-        other = page.context.new_page()
-        other.goto("/join/gone")
-        other.get_by_role("button", name=BUTTON).wait_for()
-        crowd.join(2)
-        until(lambda: info_of(server, "gone")["round"] == 1)
-        press(page)
-        page.get_by_text("The next round began while you were reading").wait_for()
-        press(other)
-        other.get_by_text("Another tab is taking part in this campaign").wait_for()
-        waiting = Screen(other, "join")
-        waiting.shoot("elsewhere")
-        assert not waiting.violations
-        other.close()  # it would be next
-
-        page.get_by_role("button", name="Remove visits.csv").click()
-        page.get_by_text("A map appears here once you have added visits").wait_for()
-        add_visits(page, abroad, button="Send that I have no regular place here")
-        press(page, "Send that I have no regular place here")
-        page.get_by_role("heading", name=DELIVERED).wait_for()
-        assert [b"nullnull" in one.body for one in sent if one.method == "PUT"] == [True]
-
-
-def test_visits_that_changed_unseen_are_shown_before_anything_is_drawn(
-    look: Look, server: Server, mine: Path, tmp_path: Path
-) -> None:
-    start(server, "unseen")
+def test_a_place_that_is_never_reported_is_replaced_by_another(look: Look, server: Server, mine: Path) -> None:
+    start(server, "home")
     with look("join") as screen:
         page = screen.page
-        page.add_init_script("delete window.BroadcastChannel")
-        sent = record(page)
-        page.goto("/join/unseen")
+        page.goto("/join/home")
         add_visits(page, mine)
-        other = page.context.new_page()
-        other.goto("/join/unseen")
-        other.get_by_role("button", name="Remove visits.csv").click()
-        add_visits(other, visits(tmp_path / "abroad.csv", ELSEWHERE), button="Send that I have no regular place here")
+        page.get_by_role("button", name="Never report this place").click()
+        page.get_by_text("to places that you never report are left out").wait_for()
+        page.get_by_role("button", name="Never report this place").click()
+        page.get_by_text("You do not appear to have been in this area").first.wait_for()
+        page.get_by_role("link", name="This device").first.click()
+        page.get_by_role("heading", name="Places that are never reported").wait_for()
+        assert page.get_by_role("button", name="Report again …").count() == 2
+        screen.shoot("never-reported")
+
+
+def test_whoever_leaves_is_forgotten_by_the_server_and_told_what_stays(look: Look, server: Server, mine: Path) -> None:
+    start(server, "leave")
+    with look("join") as screen:
+        page = screen.page
+        page.goto("/join/leave")
+        add_visits(page, mine)
         press(page)
-        page.get_by_text("Your visits changed while you were reading").wait_for()
-        page.get_by_text("and your phone will say so").wait_for()
-        screen.shoot("visits-changed")
-        assert {one.method for one in sent} == {"GET"}
-        page.get_by_role("button", name="Send that I have no regular place here").click()
         page.get_by_role("heading", name=DELIVERED).wait_for()
-        assert b"nullnull" in next(one.body for one in sent if one.method == "PUT")
+        page.get_by_text("You sent:").wait_for()
+        page.get_by_role("button", name="Leave this campaign …").click()
+        page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+        page.get_by_role("heading", name="You left this campaign").wait_for()
+        screen.shoot("left")
+        page.reload()
+        page.get_by_role("heading", name="You left this campaign").wait_for()
+
+
+def test_whoever_does_not_know_what_was_spent_does_not_answer(look: Look, server: Server) -> None:
+    start(server, "unknown")
+    with look("join") as screen:
+        page = screen.page
+        page.goto("/join/unknown")
+        begin(page, "I do not know")
+        page.get_by_role("heading", name="You have reached your limit for all campaigns").wait_for()
+        screen.shoot("lifetime-unknown")
 
 
 def test_files_numbers_invites_and_strangers_are_each_told_what_is_wrong(
@@ -802,24 +798,26 @@ def test_files_numbers_invites_and_strangers_are_each_told_what_is_wrong(
     with look("join") as screen:
         page = screen.page
         page.goto("/join/typed")
+        page.get_by_label("Yes, a few times").check()
+        for wrong in ("-5", "0", "0.5", ""):
+            page.get_by_label("How many campaigns").fill(wrong)
+            page.get_by_text("Should be a whole number of at least 1").wait_for()
+            assert page.get_by_role("button", name="Continue").is_disabled()
+        screen.shoot("no-number")
+        page.get_by_label("How many campaigns").fill("2")
+        page.get_by_role("button", name="Continue").click()
         page.set_input_files("#files", [broken, mine, empty])
         page.get_by_role("button", name="Remove visits.csv").wait_for()
         page.get_by_text("This file cannot be read").wait_for()
         page.get_by_text("There are no visits in this file").wait_for()
 
+        page.get_by_role("button", name="Pick my place").click()
         button = page.get_by_role("button", name=BUTTON)
         page.get_by_text("All answers and their chances").click()
         page.get_by_text("counts towards being selected").wait_for()
-        page.get_by_label("Yes, a few times").check()
         invite = page.get_by_label("Invite")
         page.evaluate("location.hash = '#invite=from-the-link'")
         page.wait_for_function("document.querySelector('input[type=text]').value === 'from-the-link'")
-        for wrong in ("-5", "0", "0.5", ""):
-            page.get_by_label("How many campaigns?").fill(wrong)
-            page.get_by_text("Should be a whole number of at least 1").wait_for()
-            assert button.is_disabled()
-        screen.shoot("some-files-and-no-number")
-        page.get_by_label("How many campaigns?").fill("2")
         invite.fill(f"{server.url}/join/typed#invite={made['invites'][0]}")
 
         page.route("**/seats", lambda route: route.fulfill(body="<!doctype html>", content_type="text/html"))
@@ -841,17 +839,13 @@ def test_a_disk_that_is_full_from_the_start_is_called_one_everywhere(look: Look,
         page = screen.page
         page.route("**/assets/worker-*.js", lambda route: _altered(route, NO_ROOM_TO_CHANGE))
         page.goto("/join/cramped")
-        add_visits(page, mine)
-        press(page)
-        page.get_by_text("There is no space to save your answer").wait_for()
+        page.set_input_files("#files", mine)
         page.get_by_role("button", name="Remove visits.csv").click()
         page.get_by_text("It could not be removed").wait_for()
-        screen.shoot("no-room-to-draw")
-        page.get_by_role("link", name="This device").first.click()
-        page.get_by_label("One answer").fill("3")
-        page.get_by_role("button", name="Save limits").click()
-        page.get_by_text("Your limits could not be saved").wait_for()
-        screen.shoot("no-room-for-limits")
+        page.get_by_label("No, this is the first time").check()
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_text("There is no space to save your record").wait_for()
+        screen.shoot("no-room-for-a-record")
 
 
 NO_ROOM_TO_CHANGE = """

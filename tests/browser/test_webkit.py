@@ -14,7 +14,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.browser.conftest import Server
 from tests.browser.console_server import pages_folder
-from tests.browser.journeys import BUTTON, DELIVERED, HOME, WORK, info_of, operate, start, visits
+from tests.browser.journeys import BUTTON, DELIVERED, HOME, WORK, operate, round_of, start, visits
 from tests.browser.webkit import webkit
 
 WAIT_S = 60.0
@@ -47,12 +47,14 @@ def test_a_participant_joins_in_webkit(webkit_server: Server, tmp_path: Path) ->
     with webkit(tmp_path) as driver:
         driver.get(f"{webkit_server.url}/join/coffee")
         see(driver, "Coffee on Broadway")
+        see(driver, "No, this is the first time").click()
+        see(driver, "Continue").click()
         see(driver, "Your visits")
         driver.find_element(By.ID, "files").send_keys(str(mine))
-        see(driver, "You regularly visit 2 places")
+        see(driver, "Pick my place").click()
+        see(driver, BUTTON)
         assert driver.find_element(By.CSS_SELECTOR, ".map canvas").is_displayed()
-        see(driver, "No, this is the first time").click()
         see(driver, BUTTON).click()
         see(driver, DELIVERED)
-    assert info_of(webkit_server, "coffee")["round"] == 0
+    assert round_of(webkit_server, "coffee") == 0
     assert operate(webkit_server, "coffee", b"", "GET")["rounds"][0]["accepted"] == 1

@@ -15,8 +15,13 @@ from crowdveil.wire import (
     Problem,
     Receipt,
     Report,
+    RoundNotice,
     Seat,
     SeatRequest,
+    Terms,
+    Withdrawal,
+    find_split,
+    public_key,
     secret_digest,
 )
 from crowdveil.wire.message import Message
@@ -24,25 +29,33 @@ from crowdveil.wire.message import Message
 Case = dict[str, Any]
 WRONG: tuple[Any, ...] = (None, True, -1, 1.5, 2**53, "", "x", "X" * 64, [], [True], [1.5], {})
 HASH = "0123456789abcdef" * 4
-SEAT = Seat(protocol=1, campaign="winter-air", participant=317, round=2, policy_hash=HASH)
-INFO: Case = {
+PRIVATE_KEY = "11" * 32
+OTHER_KEY = "22" * 32
+SEAT = Seat(protocol=1, campaign="winter-air", participant=317, round=2, policy_hash=HASH, terms_hash=HASH[::-1])
+TERMS: Case = {
     "protocol": 1,
     "campaign": "winter-air",
+    "server_key": public_key(PRIVATE_KEY),
     "name": "Winter air – Zürich 🌫",
     "offer": "A sensor,\nand our thanks",
     "area": {"kind": "points", "centres_m": [[0, 0], [1000, 0]]},
     "targets": [1],
     "epsilon_per_km": 1.3862943611198906,
+    "null_epsilon": 4.1588830833596715,
+    "grade_epsilon": 4.1588830833596715,
     "delta": 0.7,
     "rule": "target-aware",
     "period": "week",
-    "null_epsilon": None,
     "enrolment": "open",
     "rounds": 3,
-    "round": 0,
-    "policy_hash": HASH,
-    "state": "open",
+    "seed_hash": HASH,
 }
+
+
+def announced(terms: Terms, policy_hash: str = HASH, number: int = 0, private_key: str = PRIVATE_KEY) -> Announcement:
+    """What a server announces while a round is open."""
+    notice = RoundNotice.of(terms, number, policy_hash, private_key)
+    return Announcement(protocol=1, terms=terms, notice=notice, state="open")
 
 
 def message_cases() -> Iterator[Case]:
@@ -62,8 +75,17 @@ def message_cases() -> Iterator[Case]:
     for secret, invite in (("s3cret", None), ("x" * 43, "INV-1-2-3")):
         sent = SeatRequest(protocol=1, secret_digest=secret_digest(secret), invite=invite)
         yield {"kind": "enrolment", "secret": secret, "invite": invite, "bytes": sent.to_bytes().decode()}
-    yield from _read_cases(Announcement, INFO)
-    yield from _read_cases(Announcement, {**INFO, "round": None, "policy_hash": None, "state": "draft"})
+    open_round = json.loads(announced(Terms.model_validate(TERMS)).to_bytes())
+    yield from _read_cases(Announcement, open_round)
+    yield from _read_cases(Announcement, {**open_round, "notice": None, "state": "draft"})
+    for part in ("terms", "notice"):
+        for field in open_round[part]:
+            for wrong in WRONG:
+                yield _read(Announcement, json.dumps({**open_round, part: {**open_round[part], field: wrong}}))
+        yield _read(Announcement, json.dumps({**open_round, part: {**open_round[part], "more": 1}}))
+    for change in ({"null_epsilon": None}, {"null_epsilon": None, "grade_epsilon": None}, {"grade_epsilon": None}):
+        yield _read(Announcement, json.dumps({**open_round, "notice": None, "terms": {**TERMS, **change}}))
+    yield from _read_cases(Withdrawal, {"protocol": 1, "campaign": "winter-air", "participant": 3})
     yield from _read_cases(Seat, json.loads(SEAT.to_bytes()))
     yield from _read_cases(Receipt, json.loads(Receipt.of("winter-air", 3, Report.of(SEAT, 1)).to_bytes()))
     for state in ("seated", "selected"):
@@ -95,6 +117,52 @@ def _read(kind: type[Message], body: str) -> Case:
     except CrowdveilError:
         return {"kind": kind.__name__, "body": body, "ok": False}
     return {"kind": kind.__name__, "body": body, "ok": True}
+
+
+def notice_cases() -> Iterator[Case]:
+    """Terms with their hashes, notices with who signed them, and which of them prove a split view."""
+    terms = Terms.model_validate(TERMS)
+    for change in (
+        {},
+        {"name": "Winter"},
+        {"epsilon_per_km": 1},
+        {"epsilon_per_km": 0.1},
+        {"delta": 5e-324},
+        {"grade_epsilon": None},
+        {"null_epsilon": None, "grade_epsilon": None},
+        {"targets": [1, 0]},
+        {"area": {"kind": "points", "centres_m": [[0, 0], [10**15, -3]], "é": ["🌫"]}},
+    ):
+        changed = Terms.model_validate({**TERMS, **change})
+        yield {"kind": "terms", "announcement": announced(changed).to_bytes().decode(), "hash": changed.hash}
+    notices = [
+        RoundNotice.of(terms, 0, HASH, PRIVATE_KEY),
+        RoundNotice.of(terms, 1, HASH, PRIVATE_KEY),
+        RoundNotice.of(terms, 1, HASH[::-1], PRIVATE_KEY),
+        RoundNotice.of(terms, 0, HASH, OTHER_KEY),
+        RoundNotice.of(terms, 0, HASH, PRIVATE_KEY).model_copy(update={"policy_hash": HASH[::-1]}),
+        RoundNotice.of(Terms.model_validate({**TERMS, "name": "Spring"}), 0, HASH, PRIVATE_KEY),
+        RoundNotice.of(terms, 2, HASH, PRIVATE_KEY).model_copy(update={"signature": "0" * 128}),
+    ]
+    yield {
+        "kind": "signatures",
+        "notices": [notice.model_dump() for notice in notices],
+        "signed": [[_is_signed(notice, public_key(key)) for key in (PRIVATE_KEY, OTHER_KEY)] for notice in notices],
+        "keys": [public_key(key) for key in (PRIVATE_KEY, OTHER_KEY)],
+        "splits": [
+            [i, j, find_split([one, two], public_key(PRIVATE_KEY)) is not None]
+            for i, one in enumerate(notices)
+            for j, two in enumerate(notices)
+        ],
+    }
+
+
+def _is_signed(notice: RoundNotice, key: str) -> bool:
+    try:
+        notice.verify(key)
+    except InputError:
+        return False
+    return True
 
 
 def canonical_cases() -> Iterator[Case]:

@@ -18,7 +18,7 @@ from crowdveil.errors import CrowdveilError
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.profile import Periods, count_visits, recency
-from crowdveil.profile.place import choose_place
+from crowdveil.profile.place import choose_graded_place, choose_place
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
 from tests.conformance.policies import double
@@ -94,13 +94,19 @@ def _refused(description: Case) -> Case:
     return {"area": json.dumps(description), "digest": digest}
 
 
+PROTECTIONS: tuple[dict[str, Any], ...] = (
+    {},
+    {"null_epsilon": log(16)},
+    {"null_epsilon": log(64), "grade_epsilon": log(64)},
+)
+"""The clear form, "no place" protected alone, and place, grade and being outside protected together."""
+
+
 def _policies(generator: np.random.Generator) -> list[Policy]:
     grid = Grid.from_bounds(48.1, 11.5, 48.14, 11.56, cell_km=1.0)
     made = [
-        optimal_policy(
-            grid, None, [3, 7], epsilon_per_km=log(4), beta=0.1, completion=completion, null_epsilon=null_epsilon
-        )
-        for null_epsilon in (None, log(16))
+        optimal_policy(grid, None, [3, 7], epsilon_per_km=log(4), beta=0.1, completion=completion, **protection)
+        for protection in PROTECTIONS
         for completion in ("equal", "informative")
     ]
     n = len(grid)
@@ -126,17 +132,19 @@ def draw_cases(generator: np.random.Generator) -> Iterator[Case]:
     """Policies, and for each the symbols that tapes of random bits give."""
     for policy in _policies(generator):
         certificate = certify(policy)
-        protected = getattr(policy, "null_weights", None) is not None
+        protected = policy.null_epsilon is not None
         boundaries = np.cumsum(policy.weights[0]).tolist()
         tapes = []
         for number in range(400):
             place = int(generator.integers(-1 if protected else 0, len(policy)))
+            grade = int(generator.integers(policy.grades))
             words = [int(word) >> (64 - policy.bits) for word in generator.integers(0, 1 << 64, 2, dtype=np.uint64)]
             if number % 4 == 0:  # at a boundary of the first cell's row, and one beside it
-                place, words[0] = 0, max(0, min(boundaries[0] - number % 8 // 4, policy.total - 1))
+                place, grade, words[0] = 0, 0, max(0, min(boundaries[0] - number % 8 // 4, policy.total - 1))
             tape = Tape(words)
-            symbol = draw(policy, place, certificate, tape.bits)
-            tapes.append({"place": place, "tape": [str(word) for word in words], "bits": tape.asked, "symbol": symbol})
+            symbol = draw(policy, place, certificate, tape.bits, grade=grade)
+            told = {"place": place, "grade": grade, "tape": [str(word) for word in words]}
+            tapes.append({**told, "bits": tape.asked, "symbol": symbol})
         yield {"policy": base64.b64encode(policy.to_bytes()).decode(), "draws": tapes}
 
 
@@ -172,6 +180,7 @@ def _profile_case(area: Area, centres: np.ndarray[Any, Any], days: int, generato
     rule = str(generator.choice(["random", "target-aware"]))
     rng = int(generator.integers(1 << 30))
     place = choose_place(profile, delta, rule, sorted(set(targets)), lambda below: rng % below)  # type: ignore[arg-type]
+    graded = choose_graded_place(profile, delta, rule, sorted(set(targets)), lambda below: rng % below)  # type: ignore[arg-type]
     return {
         "area": area.to_json(),
         "start_day": first_s // 86_400,
@@ -195,4 +204,5 @@ def _profile_case(area: Area, centres: np.ndarray[Any, Any], days: int, generato
         "targets": sorted(set(targets)),
         "rng": rng,
         "place": None if place == NULL else place,
+        "graded": list(graded),
     }

@@ -36,21 +36,22 @@ def policy_cases(generator: np.random.Generator, count: int) -> Iterator[Case]:
         turn = number % (len(makers) + 1)
         policy = next(optimal) if turn == len(makers) else makers[turn](generator)
         if generator.random() < 0.4:
-            policy = _with_null(policy, generator)
+            policy = _protected(policy, generator)
         yield _case(policy, compact=generator.random() < 0.5)
 
 
 def _case(policy: Policy, compact: bool) -> Case:
     found = certify(policy)
-    null = getattr(found, "null", None)
     return {
         "compact" if compact else "json": base64.b64encode(policy.to_bytes()).decode() if compact else policy.to_json(),
         "hash": policy.hash,
         "ok": found.ok,
-        "cells_ok": getattr(found, "cells_ok", found.ok),
+        "cells_ok": found.cells_ok,
         "smallest": double(found.smallest_epsilon_per_km),
-        "null_ok": None if null is None else null.ok,
-        "null_smallest": None if null is None else double(null.smallest_epsilon),
+        "null_ok": None if found.null is None else found.null.ok,
+        "null_smallest": None if found.null is None else double(found.null.smallest_epsilon),
+        "grades_ok": None if found.grades is None else found.grades.ok,
+        "grades_smallest": None if found.grades is None else double(found.grades.smallest_epsilon),
         "boundary": found.exact_comparisons > 0,
     }
 
@@ -185,23 +186,50 @@ def _around_optimal(generator: np.random.Generator) -> Iterator[Policy]:
             yield replace(policy, weights=weights)
 
 
-def _with_null(policy: Policy, generator: np.random.Generator) -> Policy:
-    """A row for NULL that meets the bound e^{ε₀} against a cell, or misses it by a unit or by last places of ε₀."""
-    null_epsilon = float(generator.choice([log(2), log(16), 4.0]))
-    row = policy.weights[int(generator.integers(len(policy)))].copy()
+def _protected(policy: Policy, generator: np.random.Generator) -> Policy:
+    """Rows for grades and NULL that meet the bounds e^{ε₁} and e^{ε₀}, or miss them by a unit or by last places."""
+    null_epsilon, grade_epsilon = (float(generator.choice([log(2), log(16), 4.0])) for _ in range(2))
+    grades = int(generator.choice([1, 2, 2, 3]))
+    policy = _with_grade_symbols(policy, grades)
+    rows = [policy.weights]
+    for _ in range(grades - 1):
+        rows.append(np.array([_hop(row, grade_epsilon, generator) for row in rows[-1]]))
+    weights = np.vstack(rows)
+    weights = np.vstack([weights, _hop(weights[int(generator.integers(len(weights)))], null_epsilon, generator)])
+    told: dict[str, Any] = {"null_epsilon": null_epsilon, "weights": weights}
+    if grades > 1:
+        told.update(grade_epsilon=grade_epsilon, grades=grades)
+    if policy.completion is not None:
+        null_row = int(generator.integers(len(policy.completion.weights)))
+        told["completion"] = replace(policy.completion, row=np.append(np.tile(policy.completion.row, grades), null_row))
+    policy = replace(policy, **told)
+    found = certify(policy)
+    for name, finding in (("null_epsilon", found.null), ("grade_epsilon", found.grades)):
+        if finding is not None and 0 < finding.smallest_epsilon < inf and generator.random() < 0.7:
+            change: dict[str, Any] = {name: _some_below(finding.smallest_epsilon, generator)}
+            policy = replace(policy, **change)
+    return policy
+
+
+def _with_grade_symbols(policy: Policy, grades: int) -> Policy:
+    """Split the last symbol, where a completion refines it: a completion refines one symbol for each grade."""
+    if policy.completion is None or grades == 1:
+        return policy
+    last = policy.weights[:, -1]
+    parts = np.column_stack([last // (grades + 2)] * grades)
+    weights = np.column_stack([policy.weights[:, :-1], last - parts.sum(axis=1), parts])
+    symbols = (*policy.symbols[:-1], "outside", *(f"grade {grade + 1}" for grade in range(grades)))
+    return replace(policy, weights=weights, symbols=symbols)
+
+
+def _hop(row: IntArray, epsilon: float, generator: np.random.Generator) -> IntArray:
+    """A row whose first symbol is as much rarer as ε allows at any distance, or a unit beside it."""
+    row = row.copy()
     if row[0] > 0:
-        at = max(1, _least_other(int(row[0]), null_epsilon, 1_000_000) + int(generator.integers(-1, 2)))
+        at = max(1, _least_other(int(row[0]), epsilon, 1_000_000) + int(generator.integers(-1, 2)))
         row[-1] += row[0] - at
         row[0] = at
-    told: dict[str, Any] = {"null_epsilon": null_epsilon, "null_weights": row}
-    if policy.completion is not None:
-        refined: dict[str, Any] = {"null_row": int(generator.integers(len(policy.completion.weights)))}
-        told["completion"] = replace(policy.completion, **refined)
-    policy = replace(policy, **told)
-    smallest = getattr(certify(policy), "null").smallest_epsilon  # noqa: B009
-    if 0 < smallest < inf and generator.random() < 0.7:
-        return replace(policy, **{**told, "null_epsilon": _some_below(smallest, generator)})
-    return policy
+    return row
 
 
 def _some_below(value: float, generator: np.random.Generator) -> float:

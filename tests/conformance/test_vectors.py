@@ -36,7 +36,8 @@ def test_every_kind_of_vector_has_cases_that_pass_and_cases_that_are_refused(vec
         assert any(found), name
         assert not all(found), name
     assert {case["ok"] for case in read(vectors / "messages.jsonl") if "ok" in case} == {True, False}
-    assert {case["refused"] is None for case in read(vectors / "terms.jsonl")} == {True, False}
+    refusals = [case["refused"] for case in read(vectors / "limits.jsonl") if "refused" in case]
+    assert {refusal is None for refusal in refusals} == {True, False}
 
 
 def test_the_same_seed_writes_the_same_vectors(vectors: Path, tmp_path: Path) -> None:

@@ -17,11 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.conformance.messages import canonical_cases, message_cases
+from tests.conformance.attacks import attack_cases
+from tests.conformance.ledgers import ledger_cases
+from tests.conformance.limits import limit_cases
+from tests.conformance.messages import canonical_cases, message_cases, notice_cases
 from tests.conformance.places import area_cases, draw_cases, profile_cases
 from tests.conformance.policies import policy_cases
-from tests.conformance.terms import exponential_cases, terms_cases, word_cases
 from tests.conformance.traces import trace_cases
+from tests.conformance.words import exponential_cases, word_cases
 
 SEED = 20_261
 LOT = 500
@@ -37,7 +40,10 @@ def write_vectors(out: Path, policies: int) -> None:
     _write(out / "traces.jsonl", trace_cases(out))
     _write(out / "messages.jsonl", message_cases())
     _write(out / "canonical.jsonl", canonical_cases())
-    _write(out / "terms.jsonl", terms_cases())
+    _write(out / "notices.jsonl", notice_cases())
+    _write(out / "limits.jsonl", limit_cases())
+    _write(out / "ledgers.jsonl", ledger_cases())
+    _write(out / "attacks.jsonl", attack_cases())
     _write(out / "words.jsonl", word_cases(np.random.default_rng(SEED + 4)))
     _write(out / "exponentials.jsonl", exponential_cases(np.random.default_rng(SEED + 5)))
 

@@ -1,8 +1,10 @@
 // Serves the participant's page, and its worker, when there is no network. It touches pages and their parts only: requests
 // of the campaign (/v1/...) pass by, unchanged and uncached. What is kept is put there by the page itself, in offline.ts.
 
-const PAGE = "/join/";
-const PARTS = "/pages/assets/";
+// On a server the page is at /join/ and its parts at /pages/; an exported page is in the folder of this file.
+const FOLDER = new URL("./", location.href).pathname;
+const PAGE = FOLDER === "/pages/" ? "/join/" : FOLDER;
+const PARTS = `${FOLDER}assets/`;
 const PATIENCE_MS = 4000;
 
 addEventListener("install", () => {
@@ -17,8 +19,8 @@ addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== location.origin) return;
-  if (request.mode === "navigate" && url.pathname.startsWith(PAGE)) event.respondWith(page(request));
-  else if (url.pathname.startsWith(PARTS)) event.respondWith(part(request));
+  if (url.pathname.startsWith(PARTS)) event.respondWith(part(request));
+  else if (request.mode === "navigate" && url.pathname.startsWith(PAGE)) event.respondWith(page(request));
 });
 
 /** The newest page if the server gives it soon, else the kept one. Every campaign has the same page. */

@@ -3,7 +3,7 @@
 import { ServerUnreachable } from "../core/errors";
 import type { AreaRequest, AreaShape } from "../core/wire/area";
 import { PROTOCOL } from "../core/wire/message";
-import type { CampaignPlan, CampaignSummary, CampaignView, Preview, RoundEstimate } from "../core/wire/operator";
+import type { CampaignPlan, CampaignSummary, CampaignView, Invites, Preview, RoundEstimate } from "../core/wire/operator";
 import type { ProblemDocument } from "../core/wire/problem";
 
 /** The server refused, and said why. */
@@ -56,12 +56,8 @@ export class OperatorApi {
     return this.#json("PUT", `/campaigns/${id}/state`, { protocol: PROTOCOL, state });
   }
 
-  async invite(id: string, count: number): Promise<readonly string[]> {
-    const made = await this.#json<{ invites: readonly string[] }>("POST", `/campaigns/${id}/invites`, {
-      protocol: PROTOCOL,
-      count,
-    });
-    return made.invites;
+  invite(id: string, count: number): Promise<Invites> {
+    return this.#json("POST", `/campaigns/${id}/invites`, { protocol: PROTOCOL, count });
   }
 
   area(asked: AreaRequest, signal?: AbortSignal): Promise<AreaShape> {

@@ -167,17 +167,28 @@ export interface PlainObject {
  * every language writes alike.
  */
 export function canonicalJson(value: Plain): string {
+  return writtenJson(value, (real) => {
+    throw new RangeError(`${real}: canonical JSON holds whole numbers only`);
+  });
+}
+
+/** The same with reals, for texts that are kept and hashed as they were written. */
+export function jsonText(value: Plain): string {
+  return writtenJson(value, (real) => {
+    if (!Number.isFinite(real)) throw new RangeError(`${real} is not a number that JSON knows`);
+    return String(real);
+  });
+}
+
+function writtenJson(value: Plain, real: (value: number) => string): string {
   if (value === null || typeof value === "boolean") return String(value);
   if (typeof value === "bigint") return value.toString();
-  if (typeof value === "number") {
-    if (!Number.isSafeInteger(value)) throw new RangeError(`${value}: canonical JSON holds whole numbers only`);
-    return value.toString();
-  }
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value.toString() : real(value);
   if (typeof value === "string") return quoted(value);
-  if (isList(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (isList(value)) return `[${value.map((one) => writtenJson(one, real)).join(",")}]`;
   const entries = value instanceof Map ? [...value.entries()] : Object.entries(value);
   entries.sort(([one], [two]) => byCodePoint(one, two));
-  return `{${entries.map(([key, one]) => `${quoted(key)}:${canonicalJson(one)}`).join(",")}}`;
+  return `{${entries.map(([key, one]) => `${quoted(key)}:${writtenJson(one, real)}`).join(",")}}`;
 }
 
 function isList(value: readonly Plain[] | PlainObject | JsonObject): value is readonly Plain[] {

@@ -4,7 +4,8 @@
 //   ├── InputError             a value that cannot be used: names the field, the value and what would be right
 //   ├── FileFormatError        a file or message that is cut short, altered or not one of ours
 //   │   ├── EmptyFile          nothing in it to be read
-//   │   └── LedgerAltered      the ledger on this device is not what this device wrote
+//   │   ├── LedgerAltered      the ledger on this device is not what this device wrote
+//   │   └── LedgerRetired      the ledger was moved to another device
 //   ├── NotPrivateError        a draw from a policy without a valid certificate
 //   ├── CampaignRefused        a device does not take part in a campaign, and why
 //   │   ├── OutsideLimits      the campaign asks for more than the owner's limits allow
@@ -53,6 +54,10 @@ export class EmptyFile extends FileFormatError {
 
 export class LedgerAltered extends FileFormatError {
   override name = "LedgerAltered";
+}
+
+export class LedgerRetired extends FileFormatError {
+  override name = "LedgerRetired";
 }
 
 export class NotPrivateError extends CrowdveilError {

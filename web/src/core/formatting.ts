@@ -81,7 +81,7 @@ export function roundedUpBelow(value: number, limit: number): string {
 /** What ε per km means for two places 1 km apart. */
 export function inPlainWords(epsilonPerKm: number): string {
   if (epsilonPerKm > 100) return `no practical protection at 1 km (a factor of e^${general(epsilonPerKm, 4)})`;
-  return `a reply is at most ${factor(epsilonPerKm)} times as likely from one place as from one 1 km away`;
+  return `an answer is at most ${factor(epsilonPerKm)} times as likely from one place as from one 1 km away`;
 }
 
 function factor(epsilonPerKm: number): string {

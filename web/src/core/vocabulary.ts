@@ -18,15 +18,18 @@ export type RoundState = "opening" | "open" | "closed";
 export const PARTICIPANT_STATES = ["seated", "reported", "selected", "not-selected"] as const;
 export type ParticipantState = (typeof PARTICIPANT_STATES)[number];
 
-/** A reply is at most 4 times as likely from one place as from one 1 km away. */
+/** An answer is at most 4 times as likely from one place as from one 1 km away. */
 export const DEFAULT_EPSILON_PER_KM = Math.log(4);
+/** ε₀: an answer is at most 64 times as likely from any place as from outside the area, and the other way round. */
+export const DEFAULT_NULL_EPSILON = Math.log(64);
+/** ε₁: an answer is at most 64 times as likely from a regular visitor of a place as from an occasional one. */
+export const DEFAULT_GRADE_EPSILON = Math.log(64);
 /** A place is frequent if a visit in the next period is more likely than this. */
 export const DEFAULT_DELTA = 0.7;
 /** How sure a campaign wants to be of its number of people. */
 export const DEFAULT_CONFIDENCE = 0.95;
-/** The smallest cells, and the fewest, that a device accepts unless its owner says otherwise. */
-export const DEFAULT_MIN_CELL_KM = 0.25;
-export const DEFAULT_MIN_CELLS = 16;
+/** A round closes after a week at the latest. */
+export const DEFAULT_DEADLINE_S = 7 * 24 * 3600;
 
 /** Called with how much of a long task is done. */
 export type Progress = (done: number, total: number) => void;

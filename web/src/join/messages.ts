@@ -2,15 +2,20 @@
 // the page draws what it is told.
 
 import type { EntryState } from "../core/client/events";
-import type { PrivacyLimits } from "../core/client/privacy_limits";
-import type { CampaignState, Enrolment, ParticipantState, Period } from "../core/vocabulary";
+import type { ExcludedPlace } from "../core/client/excluded";
+import type { InviteLink } from "../core/client/invite_link";
+import type { Charge, Spent } from "../core/limits/charge";
+import type { PrivacyLimits } from "../core/limits/privacy_limits";
+import type { CampaignState, Enrolment, ParticipantState, Period, Rule } from "../core/vocabulary";
 
 export type FailureKind =
   | "storage-blocked"
   | "storage-full"
   | "ledger-altered"
+  | "ledger-moved"
   | "no-campaign"
-  | "not-yet"
+  | "bad-link"
+  | "no-open-round"
   | "refused"
   | "limits"
   | "lifetime"
@@ -19,6 +24,7 @@ export type FailureKind =
   | "paused"
   | "no-seat"
   | "bad-invite"
+  | "too-many-seats"
   | "declined"
   | "not-counted"
   | "broken-file"
@@ -44,17 +50,34 @@ export interface AnnouncementView {
   readonly delta: number;
   readonly period: Period;
   readonly nullEpsilon: number | null;
+  readonly gradeEpsilon: number | null;
+  readonly rule: Rule;
   readonly enrolment: Enrolment;
   readonly rounds: number;
   readonly round: number | null;
   readonly state: CampaignState;
+  readonly serverKey: string;
+  readonly termsHash: string;
+}
+
+/** Where a campaign is: a server and its campaign, and the link that led there, if one did. */
+export interface CampaignAddress {
+  readonly server: string;
+  /** Empty where the address names none. */
+  readonly campaign: string;
+  readonly link: InviteLink | null;
 }
 
 export interface EntryView {
   readonly campaign: string;
+  readonly name: string;
+  readonly server: string;
+  readonly serverKey: string;
   readonly state: EntryState;
-  readonly epsilonPerKm: number;
+  readonly charge: Charge | null;
   readonly drawn: boolean;
+  /** What was sent, as a participant would say it; null until something was drawn. */
+  readonly answer: string | null;
   readonly reason: string;
   readonly at: string;
 }
@@ -80,9 +103,15 @@ export interface StatusAnswer {
 /** What is on this device. */
 export interface DeviceState {
   readonly hasLedger: boolean;
-  readonly spentPerKm: number;
+  /** The record of answers was moved to another device; this one no longer answers. */
+  readonly retired: boolean;
+  /** What counts against the limits. */
+  readonly spent: Spent;
+  /** What all answers revealed, however long ago. */
+  readonly spentEver: Spent;
   /** The part of it that the owner told of when the ledger began. */
-  readonly beforePerKm: number;
+  readonly before: Spent;
+  readonly excluded: readonly ExcludedPlace[];
   readonly entries: readonly EntryView[];
   readonly entry: EntryView | null;
   readonly limits: PrivacyLimits;
@@ -92,13 +121,16 @@ export interface DeviceState {
   readonly answered: StatusAnswer | null;
   readonly name: string | null;
   /** Campaigns that were looked at or joined here. */
-  readonly known: readonly { readonly campaign: string; readonly name: string | null }[];
+  readonly known: readonly { readonly server: string; readonly campaign: string; readonly name: string | null }[];
 }
 
 export interface CheckedView {
   readonly info: AnnouncementView;
   readonly cells: number;
   readonly policyHash: string;
+  readonly charge: Charge;
+  /** How far the nearest parts of the map are from each other. */
+  readonly neighbourKm: number;
   /** What the checker found, in words. */
   readonly explanation: string;
   /** When it was fetched, in milliseconds since 1970, if there is no network now. */
@@ -127,26 +159,43 @@ export interface PlacesView {
   readonly outsideArea: number;
   readonly outsidePeriods: number;
   readonly periods: number;
+  /** Visits to places that are never reported. */
+  readonly left: number;
   /** The likeliest first; no more than are drawn. */
   readonly places: readonly PlaceView[];
   readonly frequent: number;
-  /** The cell that is drawn from; null if there is no frequent place. */
-  readonly chosen: number | null;
+  /** The place that is drawn from; null until one was picked, which happens once for a campaign. */
+  readonly picked: PickedPlace | null;
   readonly map: MapView;
+}
+
+/** The place of an answer, and what would be sent from it. */
+export interface PickedPlace {
+  /** null for being outside, or without a frequent place where that is said in the clear. */
+  readonly cell: number | null;
+  readonly grade: number;
+  /** Where it is; null where there is none. */
+  readonly centre: readonly [latitude: number, longitude: number] | null;
+  /** How far its part of the map reaches; a place that is never reported has to cover all of it. */
+  readonly radiusKm: number;
   readonly reply: ReplyPreview;
 }
 
 /** What stood beside the button when it was pressed; nothing else is drawn from. */
 export interface ShownChoice {
   readonly policyHash: string;
-  readonly chosen: number | null;
+  readonly cell: number | null;
+  readonly grade: number;
 }
 
 /** What would be sent: in words, in exact numbers, and as a list of answers to draw from. */
 export interface ReplyPreview {
+  /** Which place it is about. */
+  readonly place: string;
   readonly text: string;
+  readonly information: string;
   readonly figures: string;
-  /** There is no frequent place. */
+  /** There is no place. */
   readonly none: boolean;
   /** ... and that is said in the clear, not drawn. */
   readonly clear: boolean;
@@ -184,17 +233,28 @@ export type WorkerEvent =
   | { readonly what: "changed"; readonly checked: CheckedView; readonly places: PlacesView };
 
 export interface WorkerApi {
-  open(campaign: string): Promise<DeviceState>;
-  look(): Promise<CheckedView>;
+  open(address: CampaignAddress): Promise<DeviceState>;
+  /** Begin the record of answers, with what the owner says was spent before. */
+  begin(alreadySpent: Spent): Promise<void>;
+  checkCampaign(): Promise<CheckedView>;
   places(): Promise<PlacesView>;
+  /** Pick the place of the answer, once; later calls give the same. */
+  pickPlace(): Promise<PlacesView>;
+  exclude(place: ExcludedPlace): Promise<void>;
+  includeAgain(number: number): Promise<void>;
   importFile(file: File, zone: string): Promise<SourceView>;
   removeSource(id: number): Promise<void>;
   record(latitude: number, longitude: number, offsetS: number): Promise<SourceView>;
-  join(alreadySpentPerKm: number, invite: string | null, seen: ShownChoice | null): Promise<EntryView>;
+  join(invite: string | null, seen: ShownChoice | null): Promise<EntryView>;
   /** Whether to go on after what "changed": with what is seen now, or null for a no. */
   agree(seen: ShownChoice | null): Promise<void>;
   status(): Promise<StatusAnswer>;
+  /** Have the server forget the answer, before its round closes. */
+  leave(): Promise<EntryView>;
   setLimits(limits: PrivacyLimits): Promise<void>;
+  /** The record of answers as a text for another device; this one no longer answers. */
+  exportLedger(): Promise<string>;
+  importLedger(text: string): Promise<void>;
   deleteEverything(): Promise<void>;
 }
 

@@ -1,11 +1,14 @@
 // The page without a network: a service worker serves what is put into a cache here. The page names all of its parts, and
 // those of its worker (vite.config.ts lists them); it is itself put last, so whatever is kept has all it needs.
 
+import { exportedPage } from "./address";
+
 const CACHE = "crowdveil-pages";
-const PAGE = "/join/";
-const PARTS = "/pages/";
+/** On a server the page is at /join/ and its parts at /pages/; an exported page has all in its own folder. */
+const FOLDER = exportedPage() === null ? "/pages/" : new URL("./", location.href).pathname;
+const PAGE = FOLDER === "/pages/" ? "/join/" : FOLDER;
 /** A worker is served by the scope that holds its script, whichever page started it. */
-const SCOPES = [PAGE, PARTS];
+const SCOPES = [...new Set([PAGE, FOLDER])];
 /** After the page is there: what it may need some day should not hold up what it needs now. */
 const LATER_MS = 1000;
 let forgotten = false;
@@ -16,9 +19,9 @@ export async function workOffline(): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, LATER_MS));
   if (!("serviceWorker" in navigator) || named === "" || forgotten) return;
   try {
-    await Promise.all(SCOPES.map((scope) => navigator.serviceWorker.register("/pages/sw.js", { scope })));
+    await Promise.all(SCOPES.map((scope) => navigator.serviceWorker.register(`${FOLDER}sw.js`, { scope })));
     const cache = await caches.open(CACHE);
-    const parts = named.split(" ");
+    const parts = named.split(" ").map((part) => new URL(part, location.href).pathname);
     for (const part of parts) await keep(cache, part);
     const page = await fetch(location.pathname, { credentials: "omit" });
     // Someone else's page, such as a hotel's, or a newer one, which keeps itself once it is opened.

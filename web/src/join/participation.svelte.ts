@@ -1,15 +1,17 @@
 // How this device stands in one campaign, as the page draws it. All work is done in the worker.
 
-import type { PrivacyLimits } from "../core/client/privacy_limits";
-import { campaignIn, inviteIn, typedInvite } from "./address";
-import { failureFrom } from "./failure";
+import type { ExcludedPlace } from "../core/client/excluded";
+import type { Spent } from "../core/limits/charge";
+import type { PrivacyLimits } from "../core/limits/privacy_limits";
+import { exportedPage, inviteIn, namesCampaign, pageAddress, typedInvite, typedLink, type PageAddress } from "./address";
+import { FailureError, failureFrom } from "./failure";
 import type {
   CheckedView,
   DeviceState,
   Failure,
   LoggedRequest,
+  PickedPlace,
   PlacesView,
-  ReplyPreview,
   ShownChoice,
   SourceView,
   StatusAnswer,
@@ -25,9 +27,10 @@ import { localOffsetS, type Fix } from "./recording";
  *               failed                            the campaign cannot be joined now, or not at all
  *               pending                           drawn, not yet acknowledged: sent again, unchanged
  *               not-counted                       drawn and seen, but never counted
+ *               left                              the owner left, and the server has forgotten the answer
  *     home, blocked, deleted                      no campaign in the address; nowhere to keep anything; all gone
  */
-export type Stage = "loading" | "home" | "blocked" | "failed" | "ready" | "sending" | "pending" | "sent" | "not-counted" | "deleted";
+export type Stage = "loading" | "home" | "blocked" | "failed" | "ready" | "sending" | "pending" | "sent" | "not-counted" | "left" | "deleted";
 
 const AGAIN_MS = 30_000;
 const LOOK_AGAIN_MS = 5_000;
@@ -44,7 +47,8 @@ export interface FileFailure extends Failure {
 }
 
 export class Participation {
-  readonly campaign = campaignIn(location.pathname);
+  readonly exported = exportedPage();
+  address: PageAddress = $state.raw(pageAddress(this.exported));
   stage: Stage = $state("loading");
   local: DeviceState | null = $state.raw(null);
   checked: CheckedView | null = $state.raw(null);
@@ -64,7 +68,9 @@ export class Participation {
   /** Another tab takes part in this campaign; this one waits for it. */
   elsewhere = $state(false);
   /** What became other than it was when the button was pressed: it has to be pressed again. */
-  changed: "round" | "visits" | null = $state(null);
+  changed: "round" | "place" | null = $state(null);
+  leaving = $state(false);
+  leaveFailure: Failure | null = $state.raw(null);
   invite = $state(inviteIn(location.hash) ?? "");
   readonly recorder = new Recorder((visit) => void this.#record(visit));
   readonly #api: WorkerApi;
@@ -74,17 +80,23 @@ export class Participation {
   constructor(connect: (onEvent: (event: WorkerEvent) => void) => WorkerApi) {
     this.#api = connect((event) => this.#onEvent(event));
     this.#tabs?.addEventListener("message", () => void this.#otherTab());
-    addEventListener("hashchange", () => (this.invite = inviteIn(location.hash) ?? this.invite));
+    addEventListener("hashchange", () => void this.#hashChanged());
     addEventListener("online", () => this.#soon(0));
     addEventListener("pageshow", (event) => event.persisted && void this.begin());
   }
 
-  get name(): string {
-    return this.checked?.info.name ?? this.failure?.info?.name ?? this.local?.name ?? this.campaign ?? "crowdveil";
+  /** The campaign's id; empty where the address names none. */
+  get campaign(): string {
+    return this.address.campaign;
   }
 
-  get reply(): ReplyPreview | null {
-    return this.places?.reply ?? null;
+  get name(): string {
+    const announced = this.checked?.info.name ?? this.failure?.info?.name ?? this.local?.name ?? this.local?.entry?.name;
+    return (announced ?? this.campaign) || "crowdveil";
+  }
+
+  get picked(): PickedPlace | null {
+    return this.places?.picked ?? null;
   }
 
   get last(): LoggedRequest | undefined {
@@ -99,19 +111,25 @@ export class Participation {
     if (!(await this.#refresh())) return;
     const entry = this.local?.entry;
     this.answered = this.local?.answered ?? null;
-    if (this.campaign === undefined) this.stage = "home";
+    if (this.address.wrong !== "") this.#stop(new FailureError(badLink(this.address.wrong)));
+    else if (this.campaign === "") this.stage = "home";
+    else if (entry?.state === "withdrawn") this.stage = "left";
     else if (entry?.state === "acknowledged") await this.#sent();
     else if (entry?.state === "refused") this.stage = "not-counted";
-    else if (entry?.drawn) await this.send(0);
-    else await this.look();
+    else if (entry?.drawn) await this.send();
+    else await this.checkCampaign();
   }
 
-  async look(): Promise<void> {
+  async checkCampaign(): Promise<void> {
     clearTimeout(this.#timer);
     this.stage = "loading";
     this.failure = null;
+    await this.#check();
+  }
+
+  async #check(): Promise<void> {
     try {
-      this.checked = await this.#api.look();
+      this.checked = await this.#api.checkCampaign();
       this.checking = null;
       this.stage = "ready";
       await this.find();
@@ -121,12 +139,83 @@ export class Participation {
     }
   }
 
-  /** Frequent places, after visits came or went. */
+  /** The owner said what was spent before: the record of answers begins. */
+  async beginLedger(alreadySpent: Spent): Promise<void> {
+    try {
+      await this.#api.begin(alreadySpent);
+      this.#tabs?.postMessage("changed");
+      // A page that shows the way through stays as it is meanwhile: whoever goes on at once loses nothing.
+      if (this.stage !== "ready") await this.begin();
+      else if (await this.#refresh()) await this.#check();
+    } catch (error) {
+      this.#stop(error);
+    }
+  }
+
+  /** Pick the place of the answer; it stays, whatever visits come or go. */
+  async pickPlace(): Promise<void> {
+    this.finding = true;
+    try {
+      this.places = await this.#api.pickPlace();
+    } catch (error) {
+      this.#stop(error);
+    } finally {
+      this.finding = false;
+    }
+  }
+
+  /** Never report this place; another one is picked, if one had been. */
+  async exclude(place: ExcludedPlace): Promise<void> {
+    const again = this.picked !== null;
+    try {
+      await this.#api.exclude(place);
+      await this.#visitsChanged();
+      if (again) await this.pickPlace();
+    } catch (error) {
+      this.#stop(error);
+    }
+  }
+
+  async includeAgain(number: number): Promise<void> {
+    await this.#api.includeAgain(number);
+    await this.#visitsChanged();
+  }
+
+  /** Have the server forget the answer; the campaign is not answered again. */
+  async leave(): Promise<void> {
+    this.leaving = true;
+    this.leaveFailure = null;
+    try {
+      await this.#api.leave();
+      this.#tabs?.postMessage("changed");
+      await this.begin();
+    } catch (error) {
+      this.leaveFailure = failureFrom(error);
+    } finally {
+      this.leaving = false;
+    }
+  }
+
+  /** All of the record of answers, for another phone; this one no longer answers. */
+  async exportLedger(): Promise<string> {
+    const text = await this.#api.exportLedger();
+    this.#tabs?.postMessage("changed");
+    await this.#refresh();
+    return text;
+  }
+
+  async importLedger(text: string): Promise<void> {
+    await this.#api.importLedger(text);
+    this.#tabs?.postMessage("changed");
+    await this.begin();
+  }
+
+  /** Places, after visits came or went. */
   async find(): Promise<void> {
     if (this.checked === null) return;
     this.finding = true;
     try {
-      this.places = this.local?.sources.length ? await this.#api.places() : null;
+      this.places = this.local?.sources.length && this.local.hasLedger ? await this.#api.places() : null;
       // Without visits there is no button either.
       if (this.places === null && this.changed !== null) await this.declineChanged();
     } catch (error) {
@@ -165,7 +254,7 @@ export class Participation {
   }
 
   /** The button: a seat, one draw, one report; or, if there is a drawn value, that value again. */
-  async send(alreadySpentPerKm: number): Promise<void> {
+  async send(): Promise<void> {
     const seen = this.#seen;
     if (this.changed !== null) {
       this.changed = null;
@@ -178,7 +267,8 @@ export class Participation {
     this.failure = null;
     this.stage = "sending";
     try {
-      const entry = await this.#api.join(alreadySpentPerKm, typedInvite(this.invite) || null, seen);
+      await this.#adoptTypedLink();
+      const entry = await this.#api.join(typedInvite(this.invite) || null, seen);
       await this.#refresh();
       this.#tabs?.postMessage("changed");
       if (entry.state === "acknowledged") await this.#sent();
@@ -212,7 +302,7 @@ export class Participation {
     await this.#api.setLimits(limits);
     this.#tabs?.postMessage("changed");
     await this.#refresh();
-    if (this.stage === "ready" || this.stage === "failed") await this.look();
+    if (this.stage === "ready" || this.stage === "failed") await this.checkCampaign();
   }
 
   async deleteEverything(): Promise<void> {
@@ -227,7 +317,24 @@ export class Participation {
   }
 
   get #seen(): ShownChoice | null {
-    return this.checked && this.places && { policyHash: this.checked.policyHash, chosen: this.places.chosen };
+    const { checked, picked } = this;
+    return checked && picked && { policyHash: checked.policyHash, cell: picked.cell, grade: picked.grade };
+  }
+
+  async #hashChanged(): Promise<void> {
+    this.invite = inviteIn(location.hash) ?? this.invite;
+    if (this.exported === null || !namesCampaign(location.hash)) return;
+    this.address = pageAddress(this.exported);
+    this.checked = this.places = null;
+    await this.begin();
+  }
+
+  /** Whoever pastes a whole link where an invite is asked for has what it names compared, too. */
+  async #adoptTypedLink(): Promise<void> {
+    const link = typedLink(this.invite);
+    if (link === null || this.address.link !== null) return;
+    this.address = { ...this.address, link };
+    await this.#refresh();
   }
 
   async #sent(): Promise<void> {
@@ -237,7 +344,8 @@ export class Participation {
 
   async #refresh(): Promise<boolean> {
     try {
-      this.local = await this.#api.open(this.campaign ?? "");
+      const { server, campaign, link } = this.address;
+      this.local = await this.#api.open({ server, campaign, link });
       return true;
     } catch (error) {
       this.failure = failureFrom(error);
@@ -273,7 +381,7 @@ export class Participation {
 
   async #askAgain(checked: CheckedView, places: PlacesView): Promise<void> {
     await this.#refresh();
-    this.changed = checked.policyHash === this.checked?.policyHash ? "visits" : "round";
+    this.changed = checked.policyHash === this.checked?.policyHash ? "place" : "round";
     this.checked = checked;
     this.places = places;
     this.stage = "ready";
@@ -283,7 +391,7 @@ export class Participation {
   #stop(error: unknown): void {
     this.failure = failureFrom(error);
     const entry = this.local?.entry;
-    if (this.failure.kind === "storage-blocked" || this.failure.kind === "ledger-altered") this.stage = "blocked";
+    if (BLOCKS.has(this.failure.kind)) this.stage = "blocked";
     else if (entry?.state === "refused") this.stage = "not-counted";
     else if (entry?.drawn && entry.state === "drawn") {
       this.stage = "pending";
@@ -291,7 +399,7 @@ export class Participation {
     } else if (this.checked !== null && STAYS.has(this.failure.kind)) this.stage = "ready";
     else {
       this.stage = "failed";
-      if (this.failure.kind === "not-yet" && this.failure.info?.state === "open") this.#soon(LOOK_AGAIN_MS);
+      if (this.failure.kind === "no-open-round" && this.failure.info?.state === "open") this.#soon(LOOK_AGAIN_MS);
     }
   }
 
@@ -299,9 +407,9 @@ export class Participation {
   #soon(afterMs: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      if (this.stage === "pending") void this.send(0);
-      else if (this.stage === "failed" && WAITS.has(this.failure?.kind ?? "failed")) void this.look();
-      else if (this.stage === "ready" && this.checked?.offlineSince != null) void this.look();
+      if (this.stage === "pending") void this.send();
+      else if (this.stage === "failed" && WAITS.has(this.failure?.kind ?? "failed")) void this.checkCampaign();
+      else if (this.stage === "ready" && this.checked?.offlineSince != null) void this.checkCampaign();
     }, afterMs);
   }
 
@@ -325,9 +433,14 @@ export class Participation {
   }
 }
 
+const BLOCKS: ReadonlySet<Failure["kind"]> = new Set(["storage-blocked", "ledger-altered", "ledger-moved"]);
 /** Said beside the button, which may be pressed again. */
-const STAYS: ReadonlySet<Failure["kind"]> = new Set(["no-answer", "unexpected-answer", "paused", "no-seat", "bad-invite", "declined", "storage-full", "failed"]);
-const WAITS: ReadonlySet<Failure["kind"]> = new Set(["no-answer", "unexpected-answer", "not-yet", "paused"]);
+const STAYS: ReadonlySet<Failure["kind"]> = new Set(["no-answer", "unexpected-answer", "paused", "no-seat", "bad-invite", "too-many-seats", "declined", "storage-full", "failed"]);
+const WAITS: ReadonlySet<Failure["kind"]> = new Set(["no-answer", "unexpected-answer", "no-open-round", "paused"]);
+
+function badLink(message: string): Failure {
+  return { kind: "bad-link", message, figures: "", info: null };
+}
 
 /** An answer takes its question's place. */
 export function withRequest(before: readonly LoggedRequest[], requests: LoggedRequest): readonly LoggedRequest[] {

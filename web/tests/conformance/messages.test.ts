@@ -7,6 +7,7 @@ import {
   readReceipt,
   readSeat,
   readStatus,
+  readWithdrawal,
   reportBytes,
   seatRequestBytes,
 } from "../../src/core/wire/participant";
@@ -40,6 +41,7 @@ const READERS = {
   Receipt: readReceipt,
   ParticipantStatus: readStatus,
   Problem: readProblem,
+  Withdrawal: readWithdrawal,
 } as const;
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const all = cases<ReportCase | SeatRequestCase | ReadCase>("messages");

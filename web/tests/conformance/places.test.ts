@@ -5,7 +5,7 @@ import { draw } from "../../src/core/draw";
 import { countVisits } from "../../src/core/profile/counts";
 import { recency } from "../../src/core/profile/methods";
 import { periodsFrom } from "../../src/core/profile/periods";
-import { choosePlace } from "../../src/core/profile/place";
+import { chooseGradedPlace, choosePlace } from "../../src/core/profile/place";
 import { Visits } from "../../src/core/traces/visits";
 import { NULL, type Rule } from "../../src/core/vocabulary";
 import { cases, double, json, policyOf, refusal } from "./vectors";
@@ -53,19 +53,20 @@ describe("areas", () => {
 
 interface DrawCase {
   readonly policy: string;
-  readonly draws: readonly { place: number; tape: readonly string[]; bits: readonly number[]; symbol: number }[];
+  readonly draws: readonly { place: number; grade: number; tape: readonly string[]; bits: readonly number[]; symbol: number }[];
 }
 
 test("the same random bits draw the same symbol, and every place uses as many", async () => {
   for (const one of cases<DrawCase>("draws")) {
     const policy = await policyOf(one.policy);
     const certificate = certify(policy);
-    for (const { place, tape, bits, symbol } of one.draws) {
+    for (const { place, grade, tape, bits, symbol } of one.draws) {
       const asked: number[] = [];
-      const found = draw(policy, place, certificate, (count) => {
+      const next = (count: number): bigint => {
         asked.push(count);
         return BigInt(tape[asked.length - 1] ?? "-1");
-      });
+      };
+      const found = draw(policy, place, certificate, next, grade);
       expect(found).toBe(symbol);
       expect(asked).toEqual(bits);
     }
@@ -86,10 +87,12 @@ interface ProfileCase {
   readonly targets: readonly number[];
   readonly rng: number;
   readonly place: number | null;
+  readonly graded: readonly [cell: number, grade: number];
 }
 
 test("the same visits make the same profile to 1e-12, and the same place to report", async () => {
   const places = new Set<number | null>();
+  const grades = new Set<number>();
   for (const one of cases<ProfileCase>("profiles")) {
     const visits = new Visits();
     one.visits.forEach((row) => visits.push(...row));
@@ -104,8 +107,12 @@ test("the same visits make the same profile to 1e-12, and the same place to repo
     }
     const place = choosePlace(profile, one.delta, one.rule, one.targets, (below) => one.rng % below);
     expect(place).toBe(one.place ?? NULL);
+    const { cell, grade } = chooseGradedPlace(profile, one.delta, one.rule, one.targets, (below) => one.rng % below);
+    expect([cell, grade]).toEqual(one.graded);
+    grades.add(grade);
     places.add(one.place);
   }
   expect(places.size).toBeGreaterThan(10);
   expect(places).toContain(null);
+  expect(grades.size).toBe(2);
 });

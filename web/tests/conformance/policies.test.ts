@@ -13,6 +13,8 @@ interface PolicyCase {
   readonly smallest: string;
   readonly null_ok: boolean | null;
   readonly null_smallest: string | null;
+  readonly grades_ok: boolean | null;
+  readonly grades_smallest: string | null;
   readonly boundary: boolean;
 }
 
@@ -22,7 +24,7 @@ describe("the checker in TypeScript and the one in Python", () => {
   test("give every policy the same verdict, and find the same smallest ε", { timeout: 300_000 }, async () => {
     const all = cases<PolicyCase>("policies");
     const differing: string[] = [];
-    const seen = { ok: 0, broken: 0, boundary: 0, null: 0, nullBroken: 0 };
+    const seen = { ok: 0, broken: 0, boundary: 0, null: 0, nullBroken: 0, grades: 0, gradesBroken: 0 };
     for (const [number, one] of all.entries()) {
       const policy =
         one.compact === undefined ? await policyFromJson(one.json ?? "") : await policyFromBytes(base64(one.compact));
@@ -33,18 +35,23 @@ describe("the checker in TypeScript and the one in Python", () => {
         found.cellsOk === one.cells_ok &&
         (found.null?.ok ?? null) === one.null_ok &&
         near(found.smallestEpsilonPerKm, double(one.smallest)) &&
-        (one.null_smallest === null || near(found.null?.smallestEpsilon ?? NaN, double(one.null_smallest)));
+        (found.grades?.ok ?? null) === one.grades_ok &&
+        (one.null_smallest === null || near(found.null?.smallestEpsilon ?? NaN, double(one.null_smallest))) &&
+        (one.grades_smallest === null || near(found.grades?.smallestEpsilon ?? NaN, double(one.grades_smallest)));
       if (!same) differing.push(`${number}: ${JSON.stringify(one).slice(-300)} but ${JSON.stringify(found)}`);
       seen[one.ok ? "ok" : "broken"] += 1;
       if (one.boundary) seen.boundary += 1;
       if (one.null_ok !== null) seen.null += 1;
       if (one.null_ok === false) seen.nullBroken += 1;
+      if (one.grades_ok !== null) seen.grades += 1;
+      if (one.grades_ok === false) seen.gradesBroken += 1;
     }
     console.info(`${all.length} policies`, seen);
     expect(differing).toEqual([]);
     // The vectors have to be able to tell a wrong checker from a right one.
     expect(Math.min(seen.ok, seen.broken, seen.boundary)).toBeGreaterThan(all.length / 5);
     expect(Math.min(seen.nullBroken, seen.null - seen.nullBroken)).toBeGreaterThanOrEqual(seen.null / 5);
+    expect(Math.min(seen.gradesBroken, seen.grades - seen.gradesBroken)).toBeGreaterThanOrEqual(seen.grades / 5);
   });
 
   test("round e^x down to the same whole number", () => {

@@ -4,32 +4,27 @@ import { certify } from "../../src/core/certify/checker";
 import type { LedgerEntry } from "../../src/core/client/events";
 import {
   describeCost,
+  describeInformation,
   describeLedger,
   describeLoss,
-  describeNull,
+  describePlace,
+  describePresence,
   describeReport,
-  describeUse,
+  describeSymbol,
+  EDGE,
+  informationFigures,
   ledgerFigures,
   lossFigures,
-  nullFigures,
+  presenceFigures,
+  RECORD,
   reportFigures,
+  RULES,
+  TOLD_BY_TAKING_PART,
 } from "../../src/core/client/explain";
-import { checkLifetime } from "../../src/core/client/ledger";
-import { checkAnnouncement, DEFAULT_LIMITS } from "../../src/core/client/privacy_limits";
-import { CampaignRefused } from "../../src/core/errors";
-import {
-  exact,
-  fixed,
-  general,
-  inPlainWords,
-  percentFixed,
-  percentUp,
-  roundedUp,
-  roundedUpBelow,
-} from "../../src/core/formatting";
-import { utf8 } from "../../src/core/platform/bytes";
-import { readAnnouncement } from "../../src/core/wire/participant";
-import { cases, double, policyOf, thrownBy } from "./vectors";
+import { exact, fixed, general, inPlainWords, percentFixed, percentUp, roundedUp, roundedUpBelow } from "../../src/core/formatting";
+import { NOTHING_SPENT, type Charge, type Spent } from "../../src/core/limits/charge";
+import { DEFAULT_LIMITS, type Span } from "../../src/core/limits/privacy_limits";
+import { cases, double, policyOf } from "./vectors";
 
 interface NumberCase {
   readonly kind: "number";
@@ -46,39 +41,53 @@ interface NumberCase {
 interface LossCase {
   readonly kind: "loss";
   readonly epsilon: string;
-  readonly spent: string;
+  readonly spent: number;
   readonly text: string;
   readonly figures: string;
   readonly cost: string;
 }
-interface CostCase {
-  readonly kind: "cost";
-  readonly epsilon: string;
-  readonly text: string;
-}
-interface LedgerCase {
-  readonly kind: "ledger";
-  readonly spent: string;
+interface PresenceCase {
+  readonly kind: "presence";
+  readonly null_epsilon: string | null;
+  readonly grade_epsilon: string | null;
+  readonly spent: number;
   readonly text: string;
   readonly figures: string;
 }
-interface UseCase {
-  readonly kind: "use";
-  readonly answered: number;
-  readonly spent: string;
+interface LedgerCase {
+  readonly kind: "ledger";
+  readonly spent: number;
+  readonly span: Span;
   readonly text: string;
+  readonly figures: string;
 }
 interface PolicyCase {
   readonly kind: "policy";
   readonly policy: string;
-  readonly reports: readonly [place: number, text: string, figures: string][];
-  readonly null: string;
-  readonly null_figures: string;
+  readonly reports: readonly [cell: number, grade: number, place: string, text: string, figures: string][];
+  readonly information: string;
+  readonly information_figures: string;
   readonly explained: string;
-  readonly worst: readonly [number, number, number] | null;
 }
-type WordCase = NumberCase | LossCase | CostCase | LedgerCase | UseCase | PolicyCase;
+interface SymbolCase {
+  readonly kind: "symbol";
+  readonly name: string;
+  readonly text: string;
+}
+interface ConstantsCase {
+  readonly kind: "constants";
+  readonly texts: readonly string[];
+}
+type WordCase = NumberCase | LossCase | PresenceCase | LedgerCase | PolicyCase | SymbolCase | ConstantsCase;
 const all = cases<WordCase>("words");
+
+const [LN4, LN16, LN64] = [Math.log(4), Math.log(16), Math.log(64)];
+const SPENT: readonly Spent[] = [
+  NOTHING_SPENT,
+  { epsilonPerKm: LN4, nullEpsilon: LN64, clearReports: 0, reports: 1 },
+  { epsilonPerKm: 2 * LN4, nullEpsilon: LN16, clearReports: 1, reports: 1200 },
+];
+const spentOf = (number: number): Spent => SPENT[number] as Spent;
 
 test("numbers read alike, digit by digit", () => {
   for (const one of all.filter((found) => found.kind === "number")) {
@@ -94,95 +103,95 @@ test("numbers read alike, digit by digit", () => {
   }
 });
 
-test("a participant is told the same about losses, costs and the ledger", () => {
+test("a participant is told the same about losses, being in the area, costs and the ledger", () => {
   for (const one of all) {
     switch (one.kind) {
       case "loss": {
-        const [epsilon, spent] = [double(one.epsilon), double(one.spent)];
-        expect(describeLoss(epsilon, spent)).toBe(one.text);
+        const epsilon = double(one.epsilon);
+        const spent = spentOf(one.spent);
+        const charge: Charge = { epsilonPerKm: epsilon, nullEpsilon: epsilon, clear: false };
+        expect(describeLoss(epsilon, spent, 0.25 * (one.spent + 1))).toBe(one.text);
         expect(lossFigures(epsilon, spent)).toBe(one.figures);
-        expect(describeCost(epsilon, spent, LIMIT)).toBe(one.cost);
+        expect(describeCost(charge, spent, DEFAULT_LIMITS)).toBe(one.cost);
         break;
       }
-      case "cost":
-        expect(describeCost(double(one.epsilon), 0, LIMIT)).toBe(one.text);
+      case "presence": {
+        const terms = {
+          nullEpsilon: one.null_epsilon === null ? null : double(one.null_epsilon),
+          gradeEpsilon: one.grade_epsilon === null ? null : double(one.grade_epsilon),
+        };
+        expect(describePresence(terms, spentOf(one.spent))).toBe(one.text);
+        expect(presenceFigures(terms, spentOf(one.spent))).toBe(one.figures);
         break;
-      case "ledger":
-        expect(describeLedger(ENTRIES, double(one.spent), LIMIT)).toBe(one.text);
-        expect(ledgerFigures(ENTRIES, double(one.spent), LIMIT)).toBe(one.figures);
+      }
+      case "ledger": {
+        const limits = { ...DEFAULT_LIMITS, span: one.span };
+        expect(describeLedger(ENTRIES, spentOf(one.spent), limits)).toBe(one.text);
+        expect(ledgerFigures(ENTRIES, spentOf(one.spent), limits)).toBe(one.figures);
         break;
-      case "use":
-        expect(describeUse(one.answered, double(one.spent), LIMIT)).toBe(one.text);
+      }
+      case "symbol":
+        expect(describeSymbol(one.name)).toBe(one.text);
+        break;
+      case "constants":
+        expect([EDGE, RECORD, TOLD_BY_TAKING_PART, ...Object.values(RULES)]).toEqual(one.texts);
     }
   }
 });
 
-test("a participant is told the same about a policy's reports, NULL and certificate", async () => {
+test("a participant is told the same about a policy's reports, information and certificate", async () => {
+  /** Of pairs that are equally bad either may be shown. */
+  const withoutPairs = (text: string): string => text.replace(/The worst (pair|ratio)[^;]*;/g, "");
   for (const one of all.filter((found) => found.kind === "policy")) {
     const policy = await policyOf(one.policy);
-    for (const [place, text, figures] of one.reports) {
-      expect(describeReport(policy, place)).toBe(text);
-      expect(reportFigures(policy, place)).toBe(figures);
+    for (const [cell, grade, place, text, figures] of one.reports) {
+      expect(describePlace(policy.area, { cell, grade }, policy)).toBe(place);
+      expect(describeReport(policy, { cell, grade })).toBe(text);
+      expect(reportFigures(policy, { cell, grade })).toBe(figures);
     }
-    expect(describeNull(policy.nullEpsilon)).toBe(one.null);
-    expect(nullFigures(policy.nullEpsilon)).toBe(one.null_figures);
-    const found = certify(policy);
-    const worst = found.witness === null ? null : [found.witness.sender, found.witness.other, found.witness.symbol];
-    // Of pairs that are equally bad either may be shown.
-    if (JSON.stringify(worst) === JSON.stringify(one.worst)) expect(explain(found)).toBe(one.explained);
-    else expect(explain(found).replace(/The worst pair[^;]*;/, "")).toBe(one.explained.replace(/The worst pair[^;]*;/, ""));
+    expect(describeInformation(policy)).toBe(one.information);
+    expect(informationFigures(policy)).toBe(one.information_figures);
+    expect(withoutPairs(explain(certify(policy)))).toBe(withoutPairs(one.explained));
   }
 });
 
-const LIMIT = 3 * Math.log(4);
-const NO_ENTRY = { secret: "", seat: null, receiptDigest: "" } as const;
+const NO_ENTRY: Omit<LedgerEntry, "key" | "state"> = {
+  name: "",
+  server: "",
+  termsHash: "",
+  secret: "",
+  participant: -1,
+  round: -1,
+  policyHash: "",
+  charge: null,
+  symbol: null,
+  symbolName: "",
+  receiptDigest: "",
+  reason: "",
+  at: "2026-01-02T03:04:05+00:00",
+  notice: null,
+};
+const keyOf = (server: string, campaign: string) => ({ serverKey: server.repeat(32), campaign, report: 0 });
 const ENTRIES: LedgerEntry[] = [
   {
     ...NO_ENTRY,
-    campaign: "winter-air",
-    epsilonPerKm: Math.log(4),
-    symbol: 1,
+    key: keyOf("ab", "winter-air"),
+    name: "Winter air",
+    server: "https://crowd.example.org",
+    charge: { epsilonPerKm: LN4, nullEpsilon: LN64, clear: false },
+    symbol: 3,
+    symbolName: "cell 17, grade 2",
     state: "acknowledged",
-    reason: "",
-    at: "2026-01-02T03:04:05+00:00",
   },
   {
     ...NO_ENTRY,
-    campaign: "noise",
-    epsilonPerKm: 0.5,
+    key: keyOf("cd", "noise"),
+    charge: { epsilonPerKm: 0.5, nullEpsilon: 0, clear: true },
     symbol: 0,
+    symbolName: "hit",
     state: "refused",
     reason: "too late",
-    at: "2026-02-02T03:04:05+00:00",
   },
+  { ...NO_ENTRY, key: keyOf("cd", "light"), state: "joining" },
+  { ...NO_ENTRY, key: keyOf("cd", "rain"), charge: { epsilonPerKm: 0.1, nullEpsilon: 0.1, clear: false }, symbol: 1, state: "withdrawn" },
 ];
-
-interface TermsCase {
-  readonly kind: "terms";
-  readonly info: string;
-  readonly refused: string | null;
-  readonly figures: string | null;
-}
-interface LifetimeCase {
-  readonly kind: "lifetime";
-  readonly answered: number;
-  readonly spent: string;
-  readonly more: string;
-  readonly limit: string;
-  readonly refused: string | null;
-  readonly figures: string | null;
-}
-
-test("announcements are accepted or refused alike, in the same words and with the same figures", async () => {
-  const NOT_VALID = "The campaign's announcement is not valid";
-  for (const one of cases<TermsCase | LifetimeCase>("terms")) {
-    const error = await thrownBy(() =>
-      one.kind === "terms"
-        ? checkAnnouncement(readAnnouncement(utf8(one.info)), DEFAULT_LIMITS)
-        : checkLifetime(one.answered, double(one.spent), double(one.more), double(one.limit)),
-    );
-    if (one.refused?.startsWith(NOT_VALID) === true) expect(error?.message).toContain(NOT_VALID);
-    else expect(error?.message ?? null).toBe(one.refused);
-    expect(error instanceof CampaignRefused ? error.figures : null).toBe(one.figures);
-  }
-});

@@ -59,7 +59,7 @@ test("a form names what is wrong by field", () => {
   expect(checkPrivacyAndSize({ ...fields, users: 3, rounds: 6 })["rounds"]).toContain("no more rounds");
   expect(Object.keys(checkOffer(fields, ""))).toEqual(["name", "id", "offer"]);
   expect(Object.keys(checkRules({ ...fields, deadlineHours: -1, delta: 2 }))).toEqual(["deadlineHours", "delta"]);
-  expect(checkRules({ ...fields, nullRule: "protected", nullFactor: 1 })).toHaveProperty("nullFactor");
+  expect(checkRules({ ...fields, protection: "protected", nullFactor: 1 })).toHaveProperty("nullFactor");
   expect(checkOffer({ ...fields, name: "x", offer: "é".repeat(1600) }, "x")["offer"]).toContain("3,000");
 });
 
@@ -87,15 +87,15 @@ test("a plan says α as a number of people, and a missing deadline as none", () 
   form.shape = shape;
   form.fields.spots = [[0.5, 0.5]];
   form.fields.deadlineHours = null;
-  expect(form.plan).toMatchObject({ wanted: 30, share: null, deadline_s: null, null_epsilon: null });
-  form.fields.nullRule = "protected";
+  expect(form.plan).toMatchObject({ wanted: 30, share: null, deadline_s: null, null_epsilon: Math.log(64), grade_epsilon: Math.log(64), enrolment: "invite" });
+  form.fields.nullFactor = 16;
   form.fields.deadlineHours = 1.5;
   expect(form.plan?.null_epsilon).toBeCloseTo(Math.log(16));
   expect(form.plan?.deadline_s).toBe(5400);
   form.fields.nullFactor = 1;
   expect(form.plan).toBeUndefined();
-  form.fields.nullRule = "clear";
-  expect(form.plan).toBeDefined();
+  form.fields.protection = "clear";
+  expect(form.plan).toMatchObject({ null_epsilon: null, grade_epsilon: null });
   form.fields.epsilon = null;
   expect(form.plan).toBeUndefined();
 });

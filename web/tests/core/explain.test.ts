@@ -1,20 +1,25 @@
 import { expect, test } from "vitest";
-import { answerText, describeLoss } from "../../src/core/client/explain";
+import { describeLoss, describeSymbol } from "../../src/core/client/explain";
 import { quoted } from "../../src/core/errors";
+import { NOTHING_SPENT } from "../../src/core/limits/charge";
 
 test("an answer is named as a participant would", () => {
-  expect(["hit", "other", "cell 22", "blue"].map(answerText)).toEqual([
+  const names = ["hit", "other", "outside", "cell 22", "cell 22, grade 2", "grade 1", "blue"];
+  expect(names.map(describeSymbol)).toEqual([
     "near a target",
     "not near a target",
+    "not in this area",
     "in part 22 of the map",
+    "occasionally in part 22 of the map",
+    "a regular visitor, not near a target",
     "blue",
   ]);
 });
 
 test("what can be learnt is told for any belief before, rounded up, and never as 100 %", () => {
-  expect(describeLoss(1, 0, 0.29)).toContain("a 29 % chance that this is your place");
-  expect(describeLoss(1, 0, 0.29)).toContain("at most 41 % sure");
-  expect(describeLoss(20, 0)).toContain("can be almost sure after your answer");
+  expect(describeLoss(1, NOTHING_SPENT, 0.5, 0.29)).toContain("a 29 % chance that this is your part of the map");
+  expect(describeLoss(1, NOTHING_SPENT, 0.5, 0.29)).toContain("at most 41 % sure");
+  expect(describeLoss(20, NOTHING_SPENT, 0.5)).toContain("can be almost sure after your answer");
 });
 
 test("names stand in quotation marks as Python's do", () => {

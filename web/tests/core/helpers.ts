@@ -1,43 +1,61 @@
 // Small policies, and a server that answers in the same process, can lose requests and replies, and counts what it gets.
 
+import { getPublicKey, hashes, sign } from "@noble/ed25519";
+import { sha512 } from "@noble/hashes/sha2.js";
 import { readArea } from "../../src/core/area/area";
 import type { HttpReply, HttpRequest, Transport } from "../../src/core/client/transport";
-import { canonicalJson, parseJson, type Plain } from "../../src/core/codec";
+import { canonicalJson, jsonText, parseJson, type JsonObject, type Plain } from "../../src/core/codec";
 import { ServerUnreachable } from "../../src/core/errors";
-import { concat, fromHex, utf8, type Bytes } from "../../src/core/platform/bytes";
+import { concat, fromHex, toHex, utf8, type Bytes } from "../../src/core/platform/bytes";
 import { sha256Hex } from "../../src/core/platform/sha256";
 import { readWeights } from "../../src/core/policy/encoding";
 import { Policy } from "../../src/core/policy/policy";
+import { MessageReader } from "../../src/core/wire/message";
+import { readTerms } from "../../src/core/wire/terms";
+
+hashes.sha512 = sha512;
 
 export const GRID = `{"cell_m":1000,"columns":5,"first_centre_m":[-2000,-2000],"kind":"grid","origin_e7":[481000000,115000000],"rows":5}`;
 export const CAMPAIGN = "winter-air";
+export const SERVER = "https://crowd.example.org";
+export const SERVER_SECRET = new Uint8Array(32).fill(7);
+export const SERVER_KEY = toHex(getPublicKey(SERVER_SECRET));
+export const KEY = { serverKey: SERVER_KEY, campaign: CAMPAIGN, report: 0 } as const;
 
 export interface Made {
   readonly bits?: number;
   readonly epsilonPerKm?: number;
   readonly nullEpsilon?: number;
+  readonly gradeEpsilon?: number;
+  /** The paper's form: no grades, and "no frequent place" is said openly. */
+  readonly clear?: boolean;
   readonly hit?: (cell: number) => bigint;
 }
 
-/** A policy over 5 x 5 squares; by default every cell sends `hit` one time in four. */
-export async function makePolicy({ bits = 12, epsilonPerKm = 1, nullEpsilon, hit }: Made = {}): Promise<Policy> {
+/**
+ * A policy over 5 x 5 squares, protected unless it should be clear; by default every input sends every symbol one time in four
+ * (in the clear form `hit` one time in four).
+ */
+export async function makePolicy({ bits = 12, epsilonPerKm = 1, nullEpsilon = 2, gradeEpsilon = 2, clear = false, hit }: Made = {}): Promise<Policy> {
   const area = await readArea(parseJson(GRID, "area"));
   const quarter = 1n << BigInt(bits - 2);
-  const weights = Array.from({ length: area.cells }, (_, cell) => hit?.(cell) ?? quarter);
+  const hits = Array.from({ length: area.cells }, (_, cell) => hit?.(cell) ?? quarter);
+  const rows = [...hits, ...hits, quarter].map((weight) => [weight, quarter, quarter]);
   return new Policy({
     area,
     epsilonPerKm,
     targets: [12],
-    weights: readWeights(weights, 2, bits),
-    symbols: ["hit", "other"],
+    weights: clear ? readWeights(hits, 2, bits) : readWeights(rows, 4, bits),
+    symbols: clear ? ["hit", "other"] : ["hit", "outside", "grade 1", "grade 2"],
     selecting: [0],
     bits,
     completion: null,
     value: 0.04,
     beta: 0.25,
     provenance: new Map(),
-    nullEpsilon: nullEpsilon ?? null,
-    nullWeights: nullEpsilon === undefined ? null : readWeights([quarter], 2, bits),
+    nullEpsilon: clear ? null : nullEpsilon,
+    gradeEpsilon: clear ? null : gradeEpsilon,
+    grades: clear ? 1 : 2,
   });
 }
 
@@ -50,12 +68,16 @@ export async function packed(policy: Policy): Promise<Bytes> {
 export class FakeServer implements Transport {
   readonly requests: HttpRequest[] = [];
   readonly uploads = new Map<string, string>();
-  announced: Record<string, Plain> = {};
+  announced: Announced = {};
+  withdrawn = 0;
   /** Says of each request whether it, or its reply, is lost. */
   faults: (number: number) => "request" | "reply" | "busy" | null = () => null;
   problem: { readonly path: string; readonly reply: HttpReply } | null = null;
 
   constructor(private readonly policy: Policy) {}
+
+  /** What a seat says beside the policy. */
+  seat: () => Record<string, Plain> = () => ({ terms_hash: termsOf(this.policy, this.announced).hash });
 
   async send(request: HttpRequest): Promise<HttpReply> {
     this.requests.push(request);
@@ -70,20 +92,25 @@ export class FakeServer implements Transport {
   private async answer(request: HttpRequest): Promise<HttpReply> {
     const path = request.path.slice(`/v1/campaigns/${CAMPAIGN}`.length);
     if (this.problem?.path === path) return this.problem.reply;
-    const seat = { protocol: 1, campaign: CAMPAIGN, participant: 7, round: 0, policy_hash: this.policy.hash };
+    const round = Number(this.announced.notice?.["round"] ?? 0);
+    const seat = { protocol: 1, campaign: CAMPAIGN, participant: 7, round, policy_hash: this.policy.hash, ...this.seat() };
     switch (path) {
       case "":
-        return ok(utf8(infoText(this.policy, this.announced)));
-      case "/rounds/0/policy":
+        return ok(utf8(announcementText(this.policy, this.announced)));
+      case `/rounds/${round}/policy`:
         return ok(await packed(this.policy));
       case "/seats":
         return ok(utf8(canonicalJson(seat)));
       case "/report": {
+        if (request.method === "DELETE") {
+          this.withdrawn += 1;
+          return ok(utf8(canonicalJson({ protocol: 1, campaign: CAMPAIGN, participant: 7 })));
+        }
         const body = new TextDecoder().decode(request.body ?? new Uint8Array());
         const secret = request.headers["authorization"] ?? "";
         if (!this.uploads.has(secret)) this.uploads.set(secret, body);
         const digest = sha256Hex(this.uploads.get(secret) ?? "");
-        return ok(utf8(canonicalJson({ protocol: 1, campaign: CAMPAIGN, participant: 7, round: 0, digest })));
+        return ok(utf8(canonicalJson({ protocol: 1, campaign: CAMPAIGN, participant: 7, round, digest })));
       }
       default:
         return problem(404, "not-found", "Not found");
@@ -100,30 +127,44 @@ function ok(body: Bytes): HttpReply {
   return { status: 200, retryAfter: "", body };
 }
 
-/** Reals stand in it as JSON writes them, so it is no canonical text. */
-export function infoText(policy: Policy, announced: Record<string, Plain> = {}): string {
-  const info: Record<string, Plain> = {
+/** What a server announces other than usual. */
+export interface Announced {
+  readonly terms?: Readonly<Record<string, Plain>>;
+  readonly notice?: Readonly<Record<string, Plain>> | null;
+  readonly state?: string;
+}
+
+function termsOf(policy: Policy, { terms = {} }: Announced): { readonly hash: string; readonly fields: Readonly<Record<string, Plain>> } {
+  const fields = {
     protocol: 1,
     campaign: CAMPAIGN,
+    server_key: SERVER_KEY,
     name: "Winter air",
     offer: "A sensor",
     area: policy.area.description,
     targets: policy.targets,
+    epsilon_per_km: policy.epsilonPerKm,
+    null_epsilon: policy.nullEpsilon,
+    grade_epsilon: policy.gradeEpsilon,
+    delta: 0.5,
     rule: "random",
     period: "week",
     enrolment: "open",
     rounds: 3,
-    round: 0,
-    policy_hash: policy.hash,
-    state: "open",
-    ...announced,
+    seed_hash: "5".repeat(64),
+    ...terms,
   };
-  const text = canonicalJson(info).slice(0, -1);
-  const reals: [string, number | null][] = [
-    ["epsilon_per_km", policy.epsilonPerKm],
-    ["delta", 0.5],
-    ["null_epsilon", policy.nullEpsilon],
-  ];
-  const more = reals.filter(([name]) => !(name in announced)).map(([name, value]) => `,"${name}":${String(value)}`);
-  return `${text}${more.join("")}}`;
+  const read = MessageReader.of("Terms", parseJson(jsonText(fields), "terms") as JsonObject, readTerms);
+  return { hash: read.hash, fields };
+}
+
+/** An announcement, signed as it should be unless the notice is changed. */
+export function announcementText(policy: Policy, announced: Announced = {}): string {
+  const { hash, fields } = termsOf(policy, announced);
+  const campaign = fields["campaign"] as string;
+  const signed = { campaign, terms_hash: hash, round: 0, policy_hash: policy.hash, ...announced.notice };
+  const { signature, ...body } = { signature: undefined, ...signed } as Record<string, Plain | undefined>;
+  const made = sign(concat([utf8("crowdveil round\n"), utf8(canonicalJson(body as Record<string, Plain>))]), SERVER_SECRET);
+  const notice = announced.notice === null ? null : { ...body, signature: signature ?? toHex(made) };
+  return jsonText({ protocol: 1, terms: fields, notice: notice as Plain, state: announced.state ?? "open" });
 }

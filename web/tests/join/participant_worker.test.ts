@@ -1,19 +1,21 @@
 import { IDBFactory, IDBObjectStore } from "fake-indexeddb";
 import { describe, expect, test, vi } from "vitest";
 import { IndexedDbStorage } from "../../src/core/client/indexeddb_storage";
-import { DEFAULT_LIMITS } from "../../src/core/client/privacy_limits";
 import { ServerUnreachable } from "../../src/core/errors";
+import { NOTHING_SPENT, wholeLimit } from "../../src/core/limits/charge";
+import { DEFAULT_LIMITS } from "../../src/core/limits/privacy_limits";
 import { utf8 } from "../../src/core/platform/bytes";
 import { FailureError } from "../../src/join/failure";
 import type { ShownChoice, WorkerEvent } from "../../src/join/messages";
 import { failureOf } from "../../src/join/worker/failure";
 import { LocalData } from "../../src/join/worker/local_data";
 import { ParticipantWorker } from "../../src/join/worker/participant_worker";
-import { CAMPAIGN, FakeServer, makePolicy, problem } from "../core/helpers";
+import { CAMPAIGN, FakeServer, makePolicy, problem, SERVER, SERVER_KEY } from "../core/helpers";
 
 const HOME = [48.1, 11.5] as const;
 const WORK = [48.109, 11.5] as const;
 const ABROAD = [40.7, -74] as const;
+const ADDRESS = { server: SERVER, campaign: CAMPAIGN, link: null } as const;
 const RETRY_POLICY = { attempts: 2, firstWaitS: 0, longestWaitS: 0 };
 
 function file(name = "visits.csv", place: readonly [number, number] = HOME): File {
@@ -23,17 +25,18 @@ function file(name = "visits.csv", place: readonly [number, number] = HOME): Fil
   return new File([["time,latitude,longitude", ...rows].join("\n")], name);
 }
 
-async function made(factory = new IDBFactory(), server?: FakeServer) {
+async function made(factory = new IDBFactory(), server?: FakeServer, begin = true) {
   const told: WorkerEvent[] = [];
   const transport = server ?? new FakeServer(await makePolicy());
   const worker = new ParticipantWorker({
     tell: (event) => told.push(event),
     localData: new LocalData("own", factory),
     storage: new IndexedDbStorage("ledger", factory),
-    transport,
+    transportTo: () => transport,
     retryPolicy: RETRY_POLICY,
   });
-  await worker.open(CAMPAIGN);
+  await worker.open(ADDRESS);
+  if (begin) await worker.begin(NOTHING_SPENT);
   return { worker, server: transport, told, factory };
 }
 
@@ -46,16 +49,20 @@ async function kindOf(work: Promise<unknown>): Promise<string> {
 
 /** What the owner sees beside the button, after looking and importing. */
 async function shown(worker: ParticipantWorker, visits = file()): Promise<ShownChoice> {
-  const { policyHash } = await worker.look();
+  const { policyHash } = await worker.checkCampaign();
   await worker.importFile(visits, "UTC");
-  return { policyHash, chosen: (await worker.places()).chosen };
+  const { picked } = await worker.pickPlace();
+  return { policyHash, cell: picked?.cell ?? null, grade: picked?.grade ?? 0 };
 }
 
 /** What the owner is shown before the button has to be pressed again, the nth time. */
 async function changed(told: readonly WorkerEvent[], nth = 1): Promise<ShownChoice> {
   for (;;) {
     const event = told.filter(({ what }) => what === "changed")[nth - 1];
-    if (event?.what === "changed") return { policyHash: event.checked.policyHash, chosen: event.places.chosen };
+    if (event?.what === "changed") {
+      const { picked } = event.places;
+      return { policyHash: event.checked.policyHash, cell: picked?.cell ?? null, grade: picked?.grade ?? 0 };
+    }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -65,37 +72,42 @@ const methods = (server: FakeServer): string[] => server.requests.map(({ method 
 describe("the participant's worker", () => {
   test("looks, finds places and joins with four requests, what was shown being what is agreed to", async () => {
     const { worker, server } = await made();
-    const checked = await worker.look();
+    const checked = await worker.checkCampaign();
     expect(checked.explanation).toContain("Private at ε = 1 per km");
     await worker.importFile(file(), "UTC");
-    const places = await worker.places();
-    expect(places).toMatchObject({ frequent: 1, chosen: 12, counted: 100, reply: { none: false, clear: false } });
+    expect((await worker.places()).picked).toBeNull();
+    const places = await worker.pickPlace();
+    expect(places).toMatchObject({ frequent: 1, counted: 100, picked: { cell: 12, grade: 0, reply: { none: false, clear: false } } });
+    expect(await worker.places()).toEqual(places);
     expect(places.map.regions).toHaveLength(25);
     expect(methods(server)).toEqual(["GET", "GET"]);
-    const seen = { policyHash: checked.policyHash, chosen: places.chosen };
-    expect((await worker.join(0, null, seen)).state).toBe("acknowledged");
+    const seen = { policyHash: checked.policyHash, cell: 12, grade: 0 };
+    expect((await worker.join(null, seen)).state).toBe("acknowledged");
     expect(methods(server)).toEqual(["GET", "GET", "POST", "PUT"]);
-    const local = await worker.open(CAMPAIGN);
-    expect(local).toMatchObject({ hasLedger: true, spentPerKm: 1, beforePerKm: 0, entry: { state: "acknowledged" }, name: "Winter air" });
+    const local = await worker.open(ADDRESS);
+    expect(local).toMatchObject({ hasLedger: true, spent: { epsilonPerKm: 1, reports: 1 }, before: NOTHING_SPENT, name: "Winter air" });
+    expect(local.entry).toMatchObject({ state: "acknowledged", server: SERVER, serverKey: SERVER_KEY, charge: { nullEpsilon: 2 } });
+    expect(local.entry?.answer).not.toBeNull();
   });
 
   test("begins a ledger with what its owner says was spent before, and then keeps to the limit", async () => {
-    const { worker, server } = await made();
-    const seen = await shown(worker);
-    expect(await kindOf(worker.join(DEFAULT_LIMITS.lifetimeEpsilonPerKm, null, seen))).toBe("lifetime");
-    expect(methods(server)).toEqual(["GET", "GET"]);
-    const { lifetimeEpsilonPerKm } = DEFAULT_LIMITS;
-    expect(await worker.open(CAMPAIGN)).toMatchObject({ spentPerKm: lifetimeEpsilonPerKm, beforePerKm: lifetimeEpsilonPerKm });
-    expect(await kindOf(worker.look())).toBe("lifetime");
+    const { worker, server } = await made(new IDBFactory(), undefined, false);
+    expect((await worker.checkCampaign()).cells).toBe(25);
+    const before = wholeLimit(DEFAULT_LIMITS);
+    await worker.begin(before);
+    await worker.begin(NOTHING_SPENT); // another tab; the first answer stays
+    expect(await worker.open(ADDRESS)).toMatchObject({ spent: before, before });
+    expect(await kindOf(worker.checkCampaign())).toBe("lifetime");
+    expect(methods(server)).toEqual(["GET", "GET", "GET"]);
   });
 
   test("two workers on one device draw once, and the second sends nothing of its own", async () => {
     const one = await made();
     const two = await made(one.factory, one.server);
-    await two.worker.look();
+    await two.worker.checkCampaign();
     const seen = await shown(one.worker);
     await two.worker.places();
-    await Promise.all([one.worker.join(0, null, seen), two.worker.join(0, null, seen)]);
+    await Promise.all([one.worker.join(null, seen), two.worker.join(null, seen)]);
     expect(one.server.uploads.size).toBe(1);
     const bodies = one.server.requests.filter(({ method }) => method === "PUT").map(({ body }) => String(body));
     expect(new Set(bodies).size).toBe(1);
@@ -105,24 +117,24 @@ describe("the participant's worker", () => {
     const one = await made();
     const seen = await shown(one.worker);
     one.server.faults = (number) => (number > 3 ? "request" : null);
-    expect(await kindOf(one.worker.join(0, null, seen))).toBe("no-answer");
-    expect((await one.worker.open(CAMPAIGN)).entry).toMatchObject({ state: "drawn", drawn: true });
+    expect(await kindOf(one.worker.join(null, seen))).toBe("no-answer");
+    expect((await one.worker.open(ADDRESS)).entry).toMatchObject({ state: "drawn", drawn: true });
     one.server.faults = () => null;
     const two = await made(one.factory, one.server);
-    expect((await two.worker.join(0, null, null)).state).toBe("acknowledged");
-    expect(methods(one.server)).toEqual(["GET", "GET", "POST", "PUT", "PUT", "PUT"]);
-    const bodies = one.server.requests.slice(3).map(({ body }) => String(body));
+    expect((await two.worker.join(null, null)).state).toBe("acknowledged");
+    expect(methods(one.server)).toEqual(["GET", "GET", "POST", "PUT", "PUT", "GET", "PUT"]);
+    const bodies = one.server.requests.filter(({ method }) => method === "PUT").map(({ body }) => String(body));
     expect(new Set(bodies).size).toBe(1);
   });
 
   test("shows without a network what was announced before, checked anew", async () => {
     const one = await made();
-    await one.worker.look();
+    await one.worker.checkCampaign();
     const two = await made(one.factory, one.server);
     one.server.faults = () => "request";
-    expect((await two.worker.look()).offlineSince).toBeGreaterThan(0);
+    expect((await two.worker.checkCampaign()).offlineSince).toBeGreaterThan(0);
     const stranger = await made(new IDBFactory(), one.server);
-    expect(await kindOf(stranger.worker.look())).toBe("no-answer");
+    expect(await kindOf(stranger.worker.checkCampaign())).toBe("no-answer");
   });
 
   test("shows a round that moved on, and draws nothing without a second yes", async () => {
@@ -130,67 +142,93 @@ describe("the participant's worker", () => {
     const { worker, told } = await made(new IDBFactory(), server);
     const seen = await shown(worker);
     const next = new FakeServer(await makePolicy({ hit: () => 1030n }));
+    next.announced = { notice: { round: 1 } };
     server.send = (request) => next.send(request);
-    const joining = kindOf(worker.join(0, null, seen));
+    const joining = kindOf(worker.join(null, seen));
     await changed(told);
     expect(next.uploads.size).toBe(0);
     await worker.agree(null);
     expect(await joining).toBe("declined");
     expect(next.uploads.size).toBe(0);
-    expect((await worker.open(CAMPAIGN)).spentPerKm).toBe(0);
+    expect((await worker.open(ADDRESS)).spent).toEqual(NOTHING_SPENT);
   });
 
-  test("draws from the visits that are there at the second yes, and from no others", async () => {
+  test("refuses a server that signs two policies for one round, and draws nothing", async () => {
     const server = new FakeServer(await makePolicy());
-    const { worker, told } = await made(new IDBFactory(), server);
+    const { worker } = await made(new IDBFactory(), server);
     const seen = await shown(worker);
-    const next = new FakeServer(await makePolicy({ hit: () => 1030n }));
-    server.send = (request) => next.send(request);
-    const joining = worker.join(0, null, seen);
-    const here = await changed(told);
-    expect(here).toMatchObject({ chosen: 12 });
-    for (const { id } of (await worker.open(CAMPAIGN)).sources) await worker.removeSource(id);
-    await worker.importFile(file("abroad.csv", ABROAD), "UTC");
-    await worker.agree(here);
-    const nowhere = await changed(told, 2);
-    expect(nowhere).toEqual({ ...here, chosen: null });
-    expect(next.uploads.size).toBe(0);
-    await worker.agree(nowhere);
-    expect((await joining).state).toBe("acknowledged");
-    expect([...next.uploads.values()].join()).toContain("nullnull");
+    const other = new FakeServer(await makePolicy({ hit: () => 1030n }));
+    server.send = (request) => other.send(request);
+    expect(await kindOf(worker.join(null, seen))).toBe("refused");
+    expect(other.uploads.size).toBe(0);
   });
 
-  test("asks again when visits came or went after the page was drawn, and not when the place is the same", async () => {
+  test("keeps to the place that was picked, whatever visits come or go, on every page", async () => {
+    const one = await made();
+    const seen = await shown(one.worker);
+    for (const { id } of (await one.worker.open(ADDRESS)).sources) await one.worker.removeSource(id);
+    await one.worker.importFile(file("abroad.csv", ABROAD), "UTC");
+    const two = await made(one.factory, one.server);
+    await two.worker.checkCampaign();
+    expect((await two.worker.pickPlace()).picked).toMatchObject({ cell: seen.cell, grade: seen.grade });
+    expect((await one.worker.join(null, seen)).state).toBe("acknowledged");
+    expect(one.told.some(({ what }) => what === "changed")).toBe(false);
+  });
+
+  test("never reports a place that was excluded, and asks again if it had been picked", async () => {
     const { worker, server, told } = await made();
-    const seen = await shown(worker, file("abroad.csv", ABROAD));
-    expect(seen.chosen).toBeNull();
-    await worker.importFile(file(), "UTC");
-    const joining = worker.join(0, null, seen);
-    const here = await changed(told);
-    expect(here.chosen).toBe(12);
+    const seen = await shown(worker);
+    await worker.exclude({ latitude: HOME[0], longitude: HOME[1], radiusKm: 0.25 });
+    const joining = worker.join(null, seen);
+    const now = await changed(told);
+    expect(now.cell).toBeNull();
     expect(server.uploads.size).toBe(0);
-    await worker.record(...HOME, 3600);
-    await worker.agree(here);
+    await worker.agree(now);
     expect((await joining).state).toBe("acknowledged");
-    expect([...server.uploads.values()].join()).not.toContain("null");
-    expect(methods(server)).toEqual(["GET", "GET", "POST", "PUT"]);
+    const local = await worker.open(ADDRESS);
+    expect(local.excluded).toHaveLength(1);
+    await worker.includeAgain(0);
+    expect((await worker.open(ADDRESS)).excluded).toEqual([]);
   });
 
-  test("keeps to the place that chance picked while visits stay", async () => {
-    const { worker } = await made();
-    await shown(worker);
-    await worker.importFile(file("work.csv", WORK), "UTC");
-    const places = await worker.places();
-    expect(places.frequent).toBe(2);
-    for (let again = 0; again < 20; again++) expect((await worker.places()).chosen).toBe(places.chosen);
+  test("reports occasional visitors with their grade, and those outside as outside", async () => {
+    const occasional = await made();
+    await occasional.worker.checkCampaign();
+    await occasional.worker.importFile(new File([`time,latitude,longitude\n${new Date(Date.now() - 86_400_000 * 3).toISOString()},${WORK[0]},${WORK[1]}`], "once.csv"), "UTC");
+    expect((await occasional.worker.pickPlace()).picked).toMatchObject({ cell: 17, grade: 1 });
+    const outside = await made();
+    expect(await shown(outside.worker, file("abroad.csv", ABROAD))).toMatchObject({ cell: null, grade: 0 });
+  });
+
+  test("leaves: the server forgets the answer, and it still counts", async () => {
+    const { worker, server } = await made();
+    const seen = await shown(worker);
+    await worker.join(null, seen);
+    expect((await worker.leave()).state).toBe("withdrawn");
+    expect(server.withdrawn).toBe(1);
+    expect(await worker.open(ADDRESS)).toMatchObject({ spent: { reports: 1 }, entry: { state: "withdrawn" } });
+  });
+
+  test("moves the record of answers to another phone, which then answers instead", async () => {
+    const old = await made();
+    const seen = await shown(old.worker);
+    await old.worker.join(null, seen);
+    const text = await old.worker.exportLedger();
+    expect(await old.worker.open(ADDRESS)).toMatchObject({ retired: true });
+    expect(await kindOf(old.worker.checkCampaign())).toBe("ledger-moved");
+    const phone = await made(new IDBFactory(), old.server, false);
+    await phone.worker.importLedger(text);
+    expect(await phone.worker.open(ADDRESS)).toMatchObject({ retired: false, spent: { reports: 1 }, entry: { state: "acknowledged" } });
+    const third = await made(new IDBFactory(), old.server, false);
+    expect(await kindOf(third.worker.importLedger(text.replace('"symbol', '"Symbol')))).toBe("broken-file");
   });
 
   test("stops at a pause at once, and keeps what was drawn", async () => {
     const { worker, server } = await made();
     const seen = await shown(worker);
     server.problem = { path: "/report", reply: problem(503, "paused", "The campaign is paused; send the same request again later") };
-    expect(await kindOf(worker.join(0, null, seen))).toBe("paused");
-    expect((await worker.open(CAMPAIGN)).entry?.state).toBe("drawn");
+    expect(await kindOf(worker.join(null, seen))).toBe("paused");
+    expect((await worker.open(ADDRESS)).entry?.state).toBe("drawn");
   });
 
   test("reads a file once, and says what is wrong with others", async () => {
@@ -202,30 +240,30 @@ describe("the participant's worker", () => {
     expect(await kindOf(worker.importFile(new File(["a,b\n1,2"], "a.csv"), "UTC"))).toBe("broken-file");
     await worker.record(48.1, 11.5, 3600);
     const { id } = await worker.record(48.2, 11.6, 3600);
-    expect((await worker.open(CAMPAIGN)).sources.map(({ visits, recorded }) => [visits, recorded])).toEqual([
+    expect((await worker.open(ADDRESS)).sources.map(({ visits, recorded }) => [visits, recorded])).toEqual([
       [100, false],
       [2, true],
     ]);
     await worker.removeSource(id);
     await worker.removeSource(source.id);
-    expect((await worker.open(CAMPAIGN)).sources).toEqual([]);
+    expect((await worker.open(ADDRESS)).sources).toEqual([]);
   });
 
   test("deletes everything", async () => {
     const { worker, factory } = await made();
     const seen = await shown(worker);
-    await worker.join(0, null, seen);
+    await worker.join(null, seen);
     await worker.deleteEverything();
     expect(await factory.databases()).toEqual([]);
-    expect(await worker.open(CAMPAIGN)).toMatchObject({ hasLedger: false, entries: [], sources: [], known: [] });
+    expect(await worker.open(ADDRESS)).toMatchObject({ hasLedger: false, entries: [], sources: [], known: [] });
   });
 
   test("limits hold from the next look on", async () => {
     const { worker } = await made();
     await worker.setLimits({ ...DEFAULT_LIMITS, epsilonPerKm: 0.5 });
-    expect(await kindOf(worker.look())).toBe("limits");
+    expect(await kindOf(worker.checkCampaign())).toBe("limits");
     await worker.setLimits(DEFAULT_LIMITS);
-    expect((await worker.look()).cells).toBe(25);
+    expect((await worker.checkCampaign()).cells).toBe(25);
   });
 });
 
@@ -233,24 +271,24 @@ test("no answer at all is not taken for a refusal", async () => {
   const server = new FakeServer(await makePolicy());
   server.send = () => Promise.reject(new ServerUnreachable("no network"));
   const { worker } = await made(new IDBFactory(), server);
-  expect(await kindOf(worker.look())).toBe("no-answer");
+  expect(await kindOf(worker.checkCampaign())).toBe("no-answer");
 });
 
 test("whoever else answers is not taken for a campaign whose policy fails the check", async () => {
   const portal = { status: 200, retryAfter: "", body: utf8("<!doctype html><title>Welcome</title>") };
   const { worker, server } = await made();
   server.problem = { path: "", reply: portal };
-  expect(await kindOf(worker.look())).toBe("unexpected-answer");
+  expect(await kindOf(worker.checkCampaign())).toBe("unexpected-answer");
   server.problem = null;
   const seen = await shown(worker);
   server.problem = { path: "/seats", reply: portal };
-  expect(await kindOf(worker.join(0, null, seen))).toBe("unexpected-answer");
-  expect((await worker.open(CAMPAIGN)).spentPerKm).toBe(0);
+  expect(await kindOf(worker.join(null, seen))).toBe("unexpected-answer");
+  expect((await worker.open(ADDRESS)).spent).toEqual(NOTHING_SPENT);
   server.problem = { path: "/report", reply: portal };
-  expect(await kindOf(worker.join(0, null, seen))).toBe("unexpected-answer");
-  expect((await worker.open(CAMPAIGN)).entry?.state).toBe("drawn");
+  expect(await kindOf(worker.join(null, seen))).toBe("unexpected-answer");
+  expect((await worker.open(ADDRESS)).entry?.state).toBe("drawn");
   server.problem = null;
-  expect((await worker.join(0, null, null)).state).toBe("acknowledged");
+  expect((await worker.join(null, null)).state).toBe("acknowledged");
 });
 
 test("a full disk keeps nobody from looking, and is called one where something has to be stored", async () => {
@@ -260,10 +298,10 @@ test("a full disk keeps nobody from looking, and is called one where something h
   const { id } = await worker.importFile(file(), "UTC");
   const full = vi.spyOn(IDBObjectStore.prototype, "put").mockImplementation(noRoom);
   vi.spyOn(IDBObjectStore.prototype, "delete").mockImplementation(noRoom);
-  const { policyHash } = await worker.look();
-  const seen = { policyHash, chosen: (await worker.places()).chosen };
+  expect((await worker.checkCampaign()).cells).toBe(25);
   expect(full).toHaveBeenCalledOnce();
-  expect(await kindOf(worker.join(0, null, seen))).toBe("storage-full");
+  expect(await kindOf(worker.pickPlace())).toBe("storage-full");
+  expect(await kindOf(worker.join(null, null))).toBe("storage-full");
   expect(server.uploads.size).toBe(0);
   for (const work of [() => worker.setLimits(DEFAULT_LIMITS), () => worker.removeSource(id)]) {
     expect(failureOf(await work().catch((error: unknown) => error)).kind).toBe("storage-full");

@@ -3,8 +3,11 @@
 import type { LatLon } from "../../core/area/plane";
 import {
   DEFAULT_CONFIDENCE,
+  DEFAULT_DEADLINE_S,
   DEFAULT_DELTA,
   DEFAULT_EPSILON_PER_KM,
+  DEFAULT_GRADE_EPSILON,
+  DEFAULT_NULL_EPSILON,
   type Algorithm,
   type Enrolment,
   type Period,
@@ -21,6 +24,9 @@ export type FieldErrors = Readonly<Record<string, string>>;
 
 const MAX_CELLS = 10_000;
 const KEY = "crowdveil-plan";
+
+/** ε₀ and ε₁ as factors: at most so many times as likely. */
+const DEFAULT_FACTOR = 64;
 
 const START = {
   /** How far the operator has come. */
@@ -43,13 +49,16 @@ const START = {
   name: "",
   id: "",
   offer: "",
-  deadlineHours: 24 as number | null,
+  deadlineHours: (DEFAULT_DEADLINE_S / 3600) as number | null,
   delta: DEFAULT_DELTA as number | null,
   rule: "random" as Rule,
   period: "week" as Period,
-  enrolment: "open" as Enrolment,
-  nullRule: "clear" as "clear" | "protected",
-  nullFactor: 16 as number | null,
+  enrolment: "invite" as Enrolment,
+  /** Place, how regular it is and being outside protected together, or the paper's form. */
+  protection: "protected" as "protected" | "clear",
+  nullFactor: DEFAULT_FACTOR as number | null,
+  gradeFactor: DEFAULT_FACTOR as number | null,
+  beyondLimits: false,
   algorithm: "crowdveil" as Algorithm,
 };
 
@@ -193,7 +202,8 @@ export function checkRules(fields: Fields): FieldErrors {
   return wrongs({
     deadlineHours: fields.deadlineHours === null ? undefined : within(fields.deadlineHours, 0.01, 24 * 365, "hours"),
     delta: within(fields.delta, 0, 0.999, ""),
-    nullFactor: fields.nullRule === "protected" ? within(fields.nullFactor, 1.01, 1_000_000, "") : undefined,
+    nullFactor: fields.protection === "protected" ? within(fields.nullFactor, 1.01, 1_000_000, "") : undefined,
+    gradeFactor: fields.protection === "protected" ? within(fields.gradeFactor, 1.01, 1_000_000, "") : undefined,
   });
 }
 
@@ -216,11 +226,19 @@ function planOf(fields: Fields, shape: AreaShape, targets: readonly number[], wa
     confidence: DEFAULT_CONFIDENCE,
     algorithm: fields.algorithm,
     prior: null,
-    null_epsilon: fields.nullRule === "protected" ? Math.log(fields.nullFactor ?? 16) : null,
+    null_epsilon: lossOf(fields, fields.nullFactor, DEFAULT_NULL_EPSILON),
+    grade_epsilon: lossOf(fields, fields.gradeFactor, DEFAULT_GRADE_EPSILON),
     round_size: null,
     deadline_s: fields.deadlineHours === null ? null : Math.max(1, Math.round(fields.deadlineHours * 3600)),
     seed: null,
+    beyond_default_limits: fields.beyondLimits,
   };
+}
+
+/** ln of a factor, the default to its last bit; null in the clear form. */
+function lossOf({ protection }: Fields, factor: number | null, usual: number): number | null {
+  if (protection === "clear") return null;
+  return factor === null || factor === DEFAULT_FACTOR ? usual : Math.log(factor);
 }
 
 function within(value: number | null, least: number, most: number, unit: string): string | undefined {

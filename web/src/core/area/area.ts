@@ -51,6 +51,16 @@ export class Area {
     return this.made.yM;
   }
 
+  /** A whole number of the description; all of them were checked when the area was read. */
+  wholeIn(field: string): number {
+    return Number(this.description.get(field));
+  }
+
+  pairIn(field: string): readonly [number, number] {
+    const [x, y] = this.description.get(field) as [bigint, bigint];
+    return [Number(x), Number(y)];
+  }
+
   squaredM(cell: number, other: number): number {
     const dx = (this.xM[cell] as number) - (this.xM[other] as number);
     const dy = (this.yM[cell] as number) - (this.yM[other] as number);
@@ -75,6 +85,13 @@ export class Area {
     this.nearest ??= new Nearest(this.xM, this.yM);
     const near = this.nearest.find(this.xM[cell] as number, this.yM[cell] as number, cell);
     return near === null ? Infinity : near.distanceM / 1000;
+  }
+
+  /** The smallest distance of any two cells. */
+  get nearestNeighbourKm(): number {
+    let nearestKm = Infinity;
+    for (let cell = 0; cell < this.cells; cell++) nearestKm = Math.min(nearestKm, this.neighbourKm(cell));
+    return nearestKm;
   }
 }
 

@@ -1,6 +1,5 @@
 // The corners of cells, for the map: squares, hexagons, or the region of a tower.
 
-import type { Json } from "../codec";
 import type { Area } from "./area";
 import type { LatLon } from "./plane";
 
@@ -11,7 +10,7 @@ const ROUND = 24;
 export async function regionsOf(area: Area, cells: readonly number[]): Promise<LatLon[][]> {
   switch (area.kind) {
     case "grid": {
-      const half = numberIn(area.description.get("cell_m")) / 2;
+      const half = area.wholeIn("cell_m") / 2;
       return cells.map((cell) => toDegrees(area, squareAround(centreOf(area, cell), half)));
     }
     case "hexagons": {
@@ -20,7 +19,7 @@ export async function regionsOf(area: Area, cells: readonly number[]): Promise<L
       return cells.map((cell) => cellToBoundary(ids[cell] as string));
     }
     case "towers": {
-      const reachM = numberIn(area.description.get("reach_m"));
+      const reachM = area.wholeIn("reach_m");
       return cells.map((cell) => toDegrees(area, towerRegion(area, cell, reachM)));
     }
     default:
@@ -78,8 +77,4 @@ function toDegrees(area: Area, points: readonly Point[]): LatLon[] {
     const place = area.plane?.toDegrees(x, y);
     return place === undefined ? [0, 0] : [place.latitude, place.longitude];
   });
-}
-
-function numberIn(value: Json | undefined): number {
-  return typeof value === "bigint" || typeof value === "number" ? Number(value) : 0;
 }

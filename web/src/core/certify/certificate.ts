@@ -2,13 +2,14 @@
 
 import { exact, general, roundedUpBelow } from "../formatting";
 
-/** The two places that a symbol tells apart most; null stands for having no place. */
+/** The pair of cells that a symbol distinguishes most, per km. */
 export interface Witness {
-  readonly sender: number | null;
-  readonly other: number | null;
+  readonly sender: number;
+  readonly other: number;
+  /** The grade at which the two cells are compared. */
+  readonly grade: number;
   readonly symbol: number;
   readonly symbolName: string;
-  /** 1 between NULL and a cell. */
   readonly distanceKm: number;
   /** ln( P(symbol | sender) / P(symbol | other) ); infinite where `other` never sends the symbol. */
   readonly logRatio: number;
@@ -16,25 +17,43 @@ export interface Witness {
   readonly excess: number;
 }
 
-/** Whether e^{-ε₀} ≤ P(s | NULL) / P(s | l) ≤ e^{ε₀} for all cells l and every symbol s. */
-export interface NullFinding {
+/** The two inputs that a symbol distinguishes most, of those that are compared whatever their distance. */
+export interface ProtectionWitness {
+  /** Numbers of the inputs: rows of the policy's weights. */
+  readonly sender: number;
+  readonly other: number;
+  readonly senderName: string;
+  readonly otherName: string;
+  readonly symbol: number;
+  readonly symbolName: string;
+  readonly logRatio: number;
+  readonly excess: number;
+}
+
+/** Whether inputs that are compared whatever their distance keep the loss that the policy states for them. */
+export interface ProtectionFinding {
   readonly ok: boolean;
+  /** ε₀ or ε₁, as the policy states it. */
   readonly epsilon: number;
   readonly smallestEpsilon: number;
-  readonly witness: Witness | null;
+  readonly witness: ProtectionWitness | null;
   readonly exactComparisons: number;
 }
 
 export interface Certificate {
   /** Everything that the policy claims holds. */
   readonly ok: boolean;
-  /** Definition 1 holds between the cells, whatever was found about NULL. */
+  /** Definition 1 holds between the cells of every grade, whatever was found about grades and NULL. */
   readonly cellsOk: boolean;
   readonly epsilonPerKm: number;
   /** The least ε that holds, rounded up; infinite if none does. */
   readonly smallestEpsilonPerKm: number;
   readonly witness: Witness | null;
-  readonly null: NullFinding | null;
+  /** What was found between NULL and all other inputs; null where NULL is no input of the policy. */
+  readonly null: ProtectionFinding | null;
+  /** What was found between one grade and the next; null where there are no grades. */
+  readonly grades: ProtectionFinding | null;
+  readonly gradeCount: number;
   readonly policyHash: string;
   readonly cells: number;
   readonly symbols: number;
@@ -42,17 +61,20 @@ export interface Certificate {
 }
 
 export function explain(certificate: Certificate): string {
-  const cells = explainCells(certificate);
-  return certificate.null === null ? cells : `${cells} ${explainNull(certificate.null)}`;
+  const parts = [explainCells(certificate)];
+  if (certificate.grades !== null) parts.push(explainProtection(certificate.grades, "The regularity of visits", "ε₁"));
+  if (certificate.null !== null) parts.push(explainProtection(certificate.null, "Being outside", "ε₀"));
+  return parts.join(" ");
 }
 
 function explainCells(found: Certificate): string {
   const verdict = `${found.cellsOk ? "Private" : "NOT private"} at ε = ${exact(found.epsilonPerKm)} per km`;
   const worst = found.witness;
   if (worst === null) return `${verdict}: every cell sends every symbol equally often.`;
-  const { sender, other } = worst as { sender: number; other: number };
+  const { sender, other } = worst;
+  const grade = found.gradeCount === 1 ? "" : ` at grade ${worst.grade + 1}`;
   const where =
-    `The worst pair is cells ${sender} and ${other}, ${general(worst.distanceKm, 6)} km apart: ` +
+    `The worst pair is cells ${sender} and ${other}${grade}, ${general(worst.distanceKm, 6)} km apart: ` +
     `${sender} sends '${worst.symbolName}' ${howOften(worst.logRatio)} as often as ${other}`;
   const smallest = shown(found.smallestEpsilonPerKm, found.epsilonPerKm, "none: not private at any ε");
   if (found.cellsOk) return `${verdict}. ${where}; the smallest ε that holds is ${smallest} per km.`;
@@ -65,20 +87,18 @@ function explainCells(found: Certificate): string {
   return `${verdict}. ${where}, ${allowed}${excessOf(worst)}. ${next}`;
 }
 
-function explainNull(found: NullFinding): string {
-  const verdict = `Having no place is ${found.ok ? "protected" : "NOT protected"} at ε₀ = ${exact(found.epsilon)}`;
-  const where = found.witness === null ? "Every cell sends every symbol as often as NULL" : whereOf(found.witness, found);
+function explainProtection(found: ProtectionFinding, what: string, symbol: string): string {
+  const verdict = `${what} is ${found.ok ? "protected" : "NOT protected"} at ${symbol} = ${exact(found.epsilon)}`;
+  const where = found.witness === null ? "All inputs send every symbol equally often" : whereOf(found.witness, found);
   if (!found.ok) return `${verdict}. ${where}. Do not report with it; have it made again.`;
-  const smallest = shown(found.smallestEpsilon, found.epsilon, "none: not private at any ε₀");
-  return `${verdict}. ${where}; the smallest ε₀ that holds is ${smallest}.`;
+  const smallest = shown(found.smallestEpsilon, found.epsilon, "none: not private at any");
+  return `${verdict}. ${where}; the smallest ${symbol} that holds is ${smallest}.`;
 }
 
-function whereOf(worst: Witness, found: NullFinding): string {
-  const cell = (worst.sender ?? worst.other) as number;
-  const name = (place: number | null): string => (place === null ? "NULL" : `cell ${place}`);
+function whereOf(worst: ProtectionWitness, found: ProtectionFinding): string {
   const where =
-    `The worst cell is ${cell}: ${name(worst.sender)} sends '${worst.symbolName}' ` +
-    `${howOften(worst.logRatio)} as often as ${name(worst.other)}`;
+    `The worst ratio is that of ${worst.senderName}, which sends '${worst.symbolName}' ` +
+    `${howOften(worst.logRatio)} as often as ${worst.otherName}`;
   return found.ok ? where : `${where}, e^${general(found.epsilon, 6)} times is allowed${excessOf(worst)}`;
 }
 
@@ -86,7 +106,7 @@ function howOften(logRatio: number): string {
   return logRatio === Infinity ? "infinitely" : `e^${general(logRatio, 6)} times`;
 }
 
-function excessOf(worst: Witness): string {
+function excessOf(worst: Pick<Witness, "excess">): string {
   return worst.excess === Infinity ? "" : ` (excess ${general(worst.excess, 3)} in the exponent)`;
 }
 

@@ -2,23 +2,21 @@
 
 import type { Policy } from "../policy/policy";
 
-/** Weights of symbol s of place l: first, times second for symbols that refine the last one. Place n is NULL. */
+/** Weights of symbol s of input x: first, times second for symbols that refine one of the last. */
 export class Columns {
   readonly count: number;
-  readonly places: number;
-  private readonly last: number;
+  readonly inputs: number;
   private readonly firstLogs: Float64Array;
   private readonly secondLogs: Float64Array | null;
 
   constructor(private readonly policy: Policy) {
-    const { weights, completion, nullWeights } = policy.fields;
+    const { weights, completion } = policy.fields;
     this.count = policy.symbolCount;
-    this.places = policy.area.cells + (nullWeights === null ? 0 : 1);
-    this.last = weights.symbols - 1;
-    this.firstLogs = new Float64Array(this.places * weights.symbols);
-    for (let place = 0; place < this.places; place++) {
+    this.inputs = weights.rows;
+    this.firstLogs = new Float64Array(this.inputs * weights.symbols);
+    for (let input = 0; input < this.inputs; input++) {
       for (let s = 0; s < weights.symbols; s++) {
-        this.firstLogs[place * weights.symbols + s] = Math.log(Number(this.first(place, s)));
+        this.firstLogs[input * weights.symbols + s] = Math.log(Number(weights.at(input, s)));
       }
     }
     this.secondLogs = null;
@@ -33,41 +31,27 @@ export class Columns {
     }
   }
 
-  /** ln of a symbol's weight in every place; -Infinity for weight 0. */
+  /** ln of a symbol's weight in every input; -Infinity for weight 0. */
   logs(symbol: number): Float64Array {
-    const first = Math.min(symbol, this.last);
-    const refined = symbol - first;
-    const logs = new Float64Array(this.places);
-    for (let place = 0; place < this.places; place++) {
-      let log = this.firstLogs[place * (this.last + 1) + first] as number;
-      if (this.secondLogs !== null && symbol >= this.last) {
-        const width = this.count - this.last;
-        log += this.secondLogs[this.row(place) * width + refined] as number;
+    const { weights, completion } = this.policy.fields;
+    const { first, refined } = this.policy.stagesOf(symbol);
+    const logs = new Float64Array(this.inputs);
+    for (let input = 0; input < this.inputs; input++) {
+      let log = this.firstLogs[input * weights.symbols + first] as number;
+      if (completion !== null && this.secondLogs !== null && symbol >= this.policy.refinedFrom) {
+        log += this.secondLogs[(completion.row[input] as number) * completion.weights.symbols + refined] as number;
       }
-      logs[place] = log;
+      logs[input] = log;
     }
     return logs;
   }
 
-  /** The weight as a whole number, in a unit that all places share for this symbol. */
-  exact(place: number, symbol: number): bigint {
-    const { completion } = this.policy.fields;
-    const first = Math.min(symbol, this.last);
-    const weight = this.first(place, first);
-    if (completion === null || symbol < this.last) return weight;
-    return weight * completion.weights.at(this.row(place), symbol - first);
-  }
-
-  private first(place: number, symbol: number): bigint {
-    const { weights, nullWeights } = this.policy.fields;
-    return place === this.policy.area.cells && nullWeights !== null
-      ? nullWeights.at(0, symbol)
-      : weights.at(place, symbol);
-  }
-
-  private row(place: number): number {
-    const completion = this.policy.fields.completion;
-    if (completion === null) return 0;
-    return (place === this.policy.area.cells ? completion.nullRow : completion.row[place]) as number;
+  /** The weight as a whole number, in a unit that all inputs share for this symbol. */
+  exact(input: number, symbol: number): bigint {
+    const { weights, completion } = this.policy.fields;
+    const { first, refined } = this.policy.stagesOf(symbol);
+    const weight = weights.at(input, first);
+    if (completion === null || symbol < this.policy.refinedFrom) return weight;
+    return weight * completion.weights.at(completion.row[input] as number, refined);
   }
 }

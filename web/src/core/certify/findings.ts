@@ -9,6 +9,7 @@ const DOUBT_SHARE = 1e-13;
 /** Relative error that no logarithm of a quotient reaches. */
 const LOG_ERROR = 1e-14;
 
+/** Two inputs and a symbol. */
 export interface Pair {
   readonly sender: number;
   readonly other: number;
@@ -77,13 +78,14 @@ export class Findings {
 
 export function describeWitness(policy: Policy, columns: Columns, pair: Pair, epsilon: number): Witness {
   const n = policy.area.cells;
-  const withNull = pair.sender === n || pair.other === n;
-  const distanceKm = withNull ? 1 : policy.area.distanceKm(pair.sender, pair.other);
+  const [sender, other] = [pair.sender % n, pair.other % n];
+  const distanceKm = policy.area.distanceKm(sender, other);
   const against = columns.exact(pair.other, pair.symbol);
   const logRatio = against === 0n ? Infinity : logQuotient(columns.exact(pair.sender, pair.symbol), against);
   return {
-    sender: pair.sender === n ? null : pair.sender,
-    other: pair.other === n ? null : pair.other,
+    sender,
+    other,
+    grade: Math.floor(pair.sender / n),
     symbol: pair.symbol,
     symbolName: policy.symbolName(pair.symbol),
     distanceKm,
@@ -93,7 +95,7 @@ export function describeWitness(policy: Policy, columns: Columns, pair: Pair, ep
 }
 
 /** ln(w / v) for w ≥ v > 0, accurate even where they nearly agree. */
-function logQuotient(weight: bigint, against: bigint): number {
+export function logQuotient(weight: bigint, against: bigint): number {
   return Math.log1p(Number(weight - against) / Number(against));
 }
 

@@ -13,35 +13,49 @@ import type { Findings, Pair } from "./findings";
 /** Logarithms that differ from ε d by less than this are decided in whole numbers. */
 export const DOUBT = 1e-12;
 
+/** The weights of a symbol in all cells at one grade; `first` is the input of the first cell. */
+interface Column {
+  readonly symbol: number;
+  readonly first: number;
+  readonly logs: Float64Array;
+}
+
+/** Compare all pairs of cells, within each grade. */
 export function searchCells(findings: Findings, policy: Policy, progress: Progress | undefined): void {
   const area = policy.area;
   const n = area.cells;
-  const columns: { readonly symbol: number; readonly logs: Float64Array }[] = [];
+  const columns: Column[] = [];
+  const silent: Column[] = [];
   for (let symbol = 0; symbol < findings.columns.count; symbol++) {
-    const logs = findings.columns.logs(symbol);
-    const kind = oneSided(logs, n);
-    if (kind === "some") findings.refuse(likeliestAndNearestSilent(area, logs, symbol));
-    if (kind === "all") columns.push({ symbol, logs });
+    const all = findings.columns.logs(symbol);
+    for (let grade = 0; grade < policy.grades; grade++) {
+      const column = { symbol, first: grade * n, logs: all.subarray(grade * n, (grade + 1) * n) };
+      const kind = oneSided(column.logs);
+      if (kind === "some") silent.push(column);
+      if (kind === "all") columns.push(column);
+    }
   }
+  const [worst] = silent.sort((one, other) => one.first - other.first);
+  if (worst !== undefined) findings.refuse(likeliestAndNearestSilent(area, worst));
   if (!findings.ok) return;
   const km = new Float64Array(n);
   for (let i = 1; i < n; i++) {
     for (let j = 0; j < i; j++) km[j] = area.distanceKm(i, j);
-    for (const { symbol, logs } of columns) searchRow(findings, area, symbol, logs, i, km);
+    for (const column of columns) searchRow(findings, area, column, i, km);
     progress?.(i + 1, n);
   }
   if (n === 1) progress?.(1, 1);
 }
 
 /** Cell i against all before it. This is where the time goes: one subtraction, product and comparison for each pair. */
-function searchRow(findings: Findings, area: Area, symbol: number, logs: Float64Array, i: number, km: Float64Array): void {
+function searchRow(findings: Findings, area: Area, { symbol, first, logs }: Column, i: number, km: Float64Array): void {
   const own = logs[i] as number;
   let floor = findings.floor;
   for (let j = 0; j < i; j++) {
     const rise = own - (logs[j] as number);
     if (Math.abs(rise) + DOUBT <= floor * (km[j] as number)) continue;
-    if (rise === 0 && findings.columns.exact(i, symbol) === findings.columns.exact(j, symbol)) continue;
-    const pair = orderedPair(findings.columns, i, j, symbol);
+    if (rise === 0 && findings.columns.exact(first + i, symbol) === findings.columns.exact(first + j, symbol)) continue;
+    const pair = orderedPair(findings.columns, first + i, first + j, symbol);
     findings.consider(pair, km[j] as number, area.squaredM(i, j));
     floor = findings.floor;
   }
@@ -53,14 +67,15 @@ export function orderedPair(columns: Columns, one: number, two: number, symbol: 
     : { sender: two, other: one, symbol };
 }
 
-/** Whether none, some or all of the first n places ever send a symbol. */
-function oneSided(logs: Float64Array, n: number): "none" | "some" | "all" {
+/** Whether none, some or all inputs ever send a symbol. */
+function oneSided(logs: Float64Array): "none" | "some" | "all" {
   let silent = 0;
-  for (let place = 0; place < n; place++) if (logs[place] === -Infinity) silent += 1;
-  return silent === 0 ? "all" : silent === n ? "none" : "some";
+  for (const log of logs) if (log === -Infinity) silent += 1;
+  return silent === 0 ? "all" : silent === logs.length ? "none" : "some";
 }
 
-function likeliestAndNearestSilent(area: Area, logs: Float64Array, symbol: number): Pair {
+/** The cell that sends the symbol most, and the nearest one that never does. */
+function likeliestAndNearestSilent(area: Area, { symbol, first, logs }: Column): Pair {
   let sender = 0;
   for (let cell = 1; cell < area.cells; cell++) {
     if ((logs[cell] as number) > (logs[sender] as number)) sender = cell;
@@ -70,5 +85,5 @@ function likeliestAndNearestSilent(area: Area, logs: Float64Array, symbol: numbe
     if (logs[cell] !== -Infinity) continue;
     if (other === -1 || area.squaredM(sender, cell) < area.squaredM(sender, other)) other = cell;
   }
-  return { sender, other, symbol };
+  return { sender: first + sender, other: first + other, symbol };
 }

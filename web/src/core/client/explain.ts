@@ -8,16 +8,23 @@
 //
 //     odds' ≤ e^{εd} · odds,        so      π' ≤ π e^{εd} / (1 - π + π e^{εd}).
 //
-// Reports about the same place multiply, so after several of them the sum of their ε takes the place of ε.
+// The same holds with ε₁ for visiting a place regularly rather than occasionally, and with ε₀ for being in the area at all.
+// Losses of several reports add up, so after several of them their sum takes the place of each.
 
-import { general, grouped, inPlainWords, percentFixed, percentUp } from "../formatting";
+import type { Area } from "../area/area";
+import { fixed, general, grouped, inPlainWords, percentFixed, percentUp } from "../formatting";
+import { describeUse, moreReports, type Charge, type Spent } from "../limits/charge";
+import type { PrivacyLimits } from "../limits/privacy_limits";
 import type { Policy } from "../policy/policy";
-import { NULL } from "../vocabulary";
+import { OCCASIONAL, type Place } from "../profile/place";
+import { NULL, type Rule } from "../vocabulary";
+import type { TermsFields } from "../wire/terms";
 import type { EntryState, LedgerEntry } from "./events";
+import { information } from "./information";
 
 /** The example in every explanation: an observer who believes something with a probability of 1 in 10. */
 const BELIEF_BEFORE = 0.1;
-/** Distances for which the figures are given; the first one is used in the short text. */
+/** Distances for which the figures are given. */
 const DISTANCES_KM = [0.5, 1, 2] as const;
 /** A belief above this is called "almost sure", because "at most 100 % sure" would say nothing. */
 const ALMOST_SURE = 0.99;
@@ -27,12 +34,31 @@ const MAX_SYMBOLS = 5;
 const MAX_CAMPAIGNS = 1000;
 /** e^x overflows a double soon after this; the belief is 100 % long before. */
 const MAX_EXPONENT = 700;
-const ANSWERS: Readonly<Record<string, string>> = { hit: "near a target", other: "not near a target" };
+const ANSWERS: Readonly<Record<string, string>> = {
+  hit: "near a target",
+  other: "not near a target",
+  outside: "not in this area",
+  "grade 1": "a regular visitor, not near a target",
+  "grade 2": "an occasional visitor",
+};
+const OFTEN: Readonly<Record<string, string>> = { "grade 1": "regularly ", "grade 2": "occasionally " };
 export const ENTRY_STATES: Readonly<Record<EntryState, string>> = {
   joining: "not answered yet",
   drawn: "answered, not confirmed by the server yet",
   acknowledged: "answered",
   refused: "answered, but not counted",
+  withdrawn: "left; the server has deleted the answer",
+};
+export const TOLD_BY_TAKING_PART = "The organiser can see that you take part, when, and from which network address.";
+export const RECORD =
+  "The organiser's record keeps your answer with the round, a random participant number, and a code that only your " +
+  "phone can match.";
+export const EDGE = "A place outside the map's edge counts as not being in the area, however near it is.";
+export const RULES: Readonly<Record<Rule, string>> = {
+  random: "If you regularly visit several places, your phone picked one of them at random, once.",
+  "target-aware":
+    "If you regularly visit a place that the organiser asks about, your phone reports from it rather " +
+    "than from your other places.",
 };
 
 /** What the device tells its owner before a report is sent. */
@@ -43,98 +69,140 @@ export interface Explanation {
   readonly figures: string;
 }
 
+/** The terms as far as explanations need them. */
+export type ExplainedTerms = Pick<TermsFields, "nullEpsilon" | "gradeEpsilon">;
+
 /** The most that anyone can believe after a report: π' ≤ π e^{εd} / (1 - π + π e^{εd}). */
 export function largestBelief(before: number, epsilonPerKm: number, distanceKm: number): number {
   const factor = Math.exp(Math.min(epsilonPerKm * distanceKm, MAX_EXPONENT));
   return (before * factor) / (1 - before + before * factor);
 }
 
-/** P(symbol | cell) for every symbol; `NULL` is a cell too where the policy has a row for it. */
-export function symbolProbabilities(policy: Policy, cell: number): number[] {
-  const { first, second } = policy.rowsOf(cell);
-  const total = 2 ** policy.fields.bits;
-  const probabilities = Array.from(first, (weight) => Number(weight) / total);
-  if (second === null) return probabilities;
-  const last = probabilities.pop() as number;
-  return [...probabilities, ...Array.from(second, (weight) => last * (Number(weight) / total))];
+// --- the place and the report -----------------------------------------------------------------------------------
+
+/** Say which place the answer is about, so that the owner sees it before agreeing. */
+export function describePlace(area: Area, { cell, grade }: Place, terms: ExplainedTerms): string {
+  if (cell === NULL) {
+    return `You do not ${terms.gradeEpsilon === null ? "regularly visit anywhere in" : "appear to have been in"} this area.`;
+  }
+  const { latitude, longitude } = area.centre(cell);
+  return (
+    `The answer is about the part of the map around ${fixed(latitude, 4)}, ${fixed(longitude, 4)}, which you visit ` +
+    `${grade === OCCASIONAL ? "only occasionally" : "regularly"}. The place itself stays on your phone.`
+  );
 }
 
-// --- the report -------------------------------------------------------------------------------------------------
-
 /** Say how the phone will answer, and the answer that is most likely from this place. */
-export function describeReport(policy: Policy, cell: number): string {
-  if (cell === NULL && !policy.protectsNull) {
-    return "You do not regularly visit anywhere in this area, and your phone will say so.";
-  }
-  const probabilities = symbolProbabilities(policy, cell);
+export function describeReport(policy: Policy, { cell, grade }: Place): string {
+  if (cell === NULL && !policy.protectsNull) return "Your phone will say so openly.";
+  const probabilities = policy.probabilities(cell, grade);
   const [likeliest = 0] = byProbability(probabilities);
-  const answer = `"${answerText(policy.symbolName(likeliest))}" (${percentUpText(probabilities[likeliest] as number)})`;
-  if (cell === NULL) {
-    return (
-      "You do not regularly visit anywhere in this area. Your phone will answer at random all the same. " +
-      `The most likely answer is ${answer}.`
-    );
-  }
+  const answer = `"${describeSymbol(policy.symbolName(likeliest))}" (${percentText(probabilities[likeliest] as number)})`;
+  if (cell === NULL) return `Your phone will answer at random all the same. The most likely answer is ${answer}.`;
   return `Your phone will answer at random. From your place the most likely answer is ${answer}.`;
 }
 
 /** List the symbols that this place is most likely to send, with their probabilities. */
-export function reportFigures(policy: Policy, cell: number): string {
+export function reportFigures(policy: Policy, { cell, grade }: Place): string {
   if (cell === NULL && !policy.protectsNull) return "Symbol to send: NULL, in the clear.";
-  const probabilities = symbolProbabilities(policy, cell);
+  const probabilities = policy.probabilities(cell, grade);
   const likeliest = byProbability(probabilities).slice(0, MAX_SYMBOLS);
   const named = likeliest.map((symbol) => `'${policy.symbolName(symbol)}' ${percentFixed(probabilities[symbol] as number, 2)}`);
   const others = probabilities.length - likeliest.length;
   return `Symbols to draw from: ${named.join(", ")}${others > 0 ? `, and ${others} others` : ""}.`;
 }
 
-// --- having a frequent place at all -----------------------------------------------------------------------------
-
-/** Say what others can learn about whether the participant has a frequent place in the area at all. */
-export function describeNull(nullEpsilon: number | null): string {
-  if (nullEpsilon === null) return "The organiser will learn whether you regularly visit anywhere in this area.";
-  return (
-    `Someone who thinks there is a ${percentUpText(BELIEF_BEFORE)} chance that you regularly visit somewhere in this ` +
-    `area, or that you do not, can be ${sureText(largestBelief(BELIEF_BEFORE, nullEpsilon, 1))} after your answer.`
-  );
-}
-
-/** Give ε₀ and the bound that it means. */
-export function nullFigures(nullEpsilon: number | null): string {
-  if (nullEpsilon === null) {
-    return "NULL is sent in the clear: every other symbol proves that there is a frequent place in this area.";
+/** Name a symbol as a participant would. */
+export function describeSymbol(symbolName: string): string {
+  if (symbolName.startsWith("cell ")) {
+    const [cell = "", grade = ""] = symbolName.slice("cell ".length).split(", ");
+    return `${OFTEN[grade] ?? ""}in part ${cell} of the map`;
   }
-  const most = percentUp(largestBelief(BELIEF_BEFORE, nullEpsilon, 1), 1);
-  return (
-    `ε₀ = ${general(nullEpsilon, 6)} for having a frequent place in this area at all: a belief of ` +
-    `${percentFixed(BELIEF_BEFORE, 0)} becomes at most ${most}.`
-  );
+  return ANSWERS[symbolName] ?? symbolName;
 }
 
-// --- the place --------------------------------------------------------------------------------------------------
+// --- how much it tells ------------------------------------------------------------------------------------------
 
-/** Say what anyone who sees the report can infer about the place at most, now and with all reports before. */
-export function describeLoss(epsilonPerKm: number, spentEpsilonPerKm: number, before = BELIEF_BEFORE): string {
-  const [nearKm] = DISTANCES_KM;
-  const sure = (epsilon: number): string => sureText(largestBelief(before, epsilon, nearKm));
-  const together =
-    spentEpsilonPerKm > 0 ? `, and ${sure(spentEpsilonPerKm + epsilonPerKm)} after all your answers together` : "";
+/** Say how much the answer tells on average, whoever gives it. */
+export function describeInformation(policy: Policy): string {
+  const tenths = Math.ceil(10 * information(policy).atMostBits - 1e-9);
+  return `On average the answer tells no more than ${fixed(Math.max(0.1, tenths / 10), 1)} yes-or-no questions would.`;
+}
+
+/** Give the information of a report in bits: for any prior, and for the uniform one. */
+export function informationFigures(policy: Policy): string {
+  const { atMostBits, uniformBits } = information(policy);
+  const uniform = uniformBits === null ? "" : `; ${fixed(uniformBits, 2)} bits if all inputs are equally likely`;
+  const clear = policy.protectsNull ? "" : " (besides NULL, which is sent in the clear)";
+  return `Information in expectation: at most ${fixed(atMostBits, 2)} bits${clear}, whatever the prior${uniform}.`;
+}
+
+/**
+ * Say what anyone who sees the report can infer about the place at most, now and with all reports before. Distances are between
+ * the middles of the map's parts, so the nearest that anything is compared with is a neighbour.
+ */
+export function describeLoss(
+  epsilonPerKm: number,
+  spent: Pick<Spent, "epsilonPerKm">,
+  neighbourKm: number,
+  before = BELIEF_BEFORE,
+): string {
+  const added = together(spent.epsilonPerKm, epsilonPerKm, neighbourKm, " on maps like this one", before);
   return (
-    `Someone who thinks there is a ${percentUpText(before)} chance that this is your place, compared with places ` +
-    `within ${1000 * nearKm} m, can be ${sure(epsilonPerKm)} after your answer${together}.`
+    `Someone who thinks there is a ${percentText(before)} chance that this is your part of the map, rather ` +
+    `than a neighbouring one ${general(neighbourKm, 2)} km away, can be ${sureText(epsilonPerKm, neighbourKm, before)} after your ` +
+    `answer${added}.`
   );
 }
 
 /** Give ε and the bounds that it means at several distances, now and with all reports before. */
-export function lossFigures(epsilonPerKm: number, spentEpsilonPerKm: number): string {
+export function lossFigures(epsilonPerKm: number, spent: Spent): string {
   const lines = [`ε = ${general(epsilonPerKm, 6)} per km: ${inPlainWords(epsilonPerKm)}.`];
   const losses: [string, number][] = [["this answer", epsilonPerKm]];
-  if (spentEpsilonPerKm > 0) losses.push(["all your answers together", spentEpsilonPerKm + epsilonPerKm]);
+  if (spent.epsilonPerKm > 0) losses.push(["all your answers together", spent.epsilonPerKm + epsilonPerKm]);
   for (const [name, epsilon] of losses) {
     const bounds = DISTANCES_KM.map(
       (km) => `at most ${percentUp(largestBelief(BELIEF_BEFORE, epsilon, km), 1)} within ${general(km, 6)} km`,
     );
     lines.push(`A belief of ${percentFixed(BELIEF_BEFORE, 0)} becomes, after ${name}, ${bounds.join(", ")}.`);
+  }
+  lines.push("Distances are between the middles of cells: two places on either side of a border are a cell apart.");
+  return lines.join("\n");
+}
+
+/** Say what others can learn about how regularly the place is visited, and about being in the area at all. */
+export function describePresence({ nullEpsilon, gradeEpsilon }: ExplainedTerms, spent: Spent): string {
+  if (nullEpsilon === null) return "The organiser will learn whether you regularly visit anywhere in this area.";
+  const added = together(spent.nullEpsilon, nullEpsilon, 1);
+  const chance = `Someone who thinks there is a ${percentText(BELIEF_BEFORE)} chance that you`;
+  if (gradeEpsilon === null) {
+    return (
+      `${chance} regularly visit somewhere in this area, or that you do not, can be ` +
+      `${sureText(nullEpsilon, 1)} after your answer${added}.`
+    );
+  }
+  return (
+    `${chance} are ever in this area, or that you never are, can be ${sureText(nullEpsilon, 1)} after your ` +
+    `answer${added}. For visiting your place regularly rather than occasionally it is ${sureText(gradeEpsilon, 1)}.`
+  );
+}
+
+/** Give ε₀ and ε₁ and the bounds that they mean, and the bound between any two inputs. */
+export function presenceFigures({ nullEpsilon, gradeEpsilon }: ExplainedTerms, spent: Spent): string {
+  if (nullEpsilon === null) {
+    return "NULL is sent in the clear: every other symbol proves that there is a frequent place in this area.";
+  }
+  const lines = [beliefLine(`ε₀ = ${general(nullEpsilon, 6)} for being in this area at all`, nullEpsilon)];
+  if (gradeEpsilon !== null) {
+    lines.push(beliefLine(`ε₁ = ${general(gradeEpsilon, 6)} for regular or occasional`, gradeEpsilon));
+  }
+  lines.push(
+    "Between any two inputs, whatever their distance and grade, the loss is never more than 2ε₀ = " +
+      `${general(2 * nullEpsilon, 6)}; at the area's edge it is ε₀, whatever the distance.`,
+  );
+  if (spent.nullEpsilon > 0) {
+    const total = spent.nullEpsilon + nullEpsilon;
+    lines.push(beliefLine(`Σ ε₀ = ${general(total, 6)} for all your answers together`, total));
   }
   return lines.join("\n");
 }
@@ -142,53 +210,58 @@ export function lossFigures(epsilonPerKm: number, spentEpsilonPerKm: number): st
 // --- the limit for all campaigns together -----------------------------------------------------------------------
 
 /** Say how many more campaigns like this one the owner's limit allows after the report. */
-export function describeCost(epsilonPerKm: number, spentEpsilonPerKm: number, limitEpsilonPerKm: number): string {
-  // The small term keeps 3 ln 4 - 2 ln 4 from counting as less than one ln 4.
-  const more = Math.floor((limitEpsilonPerKm - spentEpsilonPerKm) / epsilonPerKm + 1e-9) - 1;
+export function describeCost(charge: Charge, spent: Spent, limits: PrivacyLimits): string {
+  const more = moreReports(spent, charge, limits) - 1;
   if (more < 1) return "After this answer your limit allows no other campaign like this one.";
   const number = more > MAX_CAMPAIGNS ? `more than ${grouped(MAX_CAMPAIGNS)}` : grouped(more);
   return `After this answer your limit allows ${number} more ${more === 1 ? "campaign" : "campaigns"} like this one.`;
 }
 
-/** Say how many campaigns were answered, how much of the owner's limit is used, and what was done in each. */
-export function describeLedger(entries: readonly LedgerEntry[], spentEpsilonPerKm: number, limitEpsilonPerKm: number): string {
-  const answered = entries.filter(({ symbol }) => symbol !== null).length;
-  const lines = entries.map(({ at, campaign, state, reason }) => {
+/** Say how much of the owner's limit is used, and what was sent to whom, and when. */
+export function describeLedger(entries: readonly LedgerEntry[], spent: Spent, limits: PrivacyLimits): string {
+  const lines = entries.map(({ at, key, server, state, symbolName, reason }) => {
     const why = reason === "" ? "" : ` (${reason})`;
-    return `${at}  ${campaign}: ${ENTRY_STATES[state]}${why}`;
+    const where = server === "" ? "" : ` at ${server}`;
+    const sent = symbolName === "" ? "" : `, "${describeSymbol(symbolName)}"`;
+    return `${at}  ${key.campaign}${where}: ${ENTRY_STATES[state]}${sent}${why}`;
   });
-  return [describeUse(answered, spentEpsilonPerKm, limitEpsilonPerKm), ...lines].join("\n");
+  return [describeUse(spent, limits), ...lines].join("\n");
 }
 
-/** Give the ε of every campaign, their sum, and what is left. */
+/** Give both accounts, what is left of each, and the charge of every report. */
 export function ledgerFigures(
-  entries: readonly Pick<LedgerEntry, "campaign" | "epsilonPerKm">[],
-  spentEpsilonPerKm: number,
-  limitEpsilonPerKm: number,
+  entries: readonly Pick<LedgerEntry, "key" | "charge">[],
+  spent: Spent,
+  limits: PrivacyLimits,
 ): string {
-  const left = Math.max(0, limitEpsilonPerKm - spentEpsilonPerKm);
-  const sum =
-    `ε = ${general(spentEpsilonPerKm, 6)} of ${general(limitEpsilonPerKm, 6)} per km is permanently used; ` +
-    `${general(left, 6)} is left.`;
-  return [sum, ...entries.map(({ campaign, epsilonPerKm }) => `${campaign}: ε = ${general(epsilonPerKm, 6)} per km`)].join("\n");
-}
-
-/** Say how many campaigns were answered, and how much of the owner's limit is used. */
-export function describeUse(answered: number, spentEpsilonPerKm: number, limitEpsilonPerKm: number): string {
-  const campaigns = `${answered === 0 ? "no" : grouped(answered)} ${answered < 2 ? "campaign" : "campaigns"}`;
-  if (spentEpsilonPerKm >= limitEpsilonPerKm) {
-    const stop = "This phone will not answer more unless you raise the limit.";
-    if (answered === 0) return `Your limit was used up before this ledger began. ${stop}`;
-    return `You have answered ${campaigns}, the most your limit allows. ${stop}`;
+  const span = limits.span === "lifetime" ? "permanently" : "for twelve months";
+  const accounts = [
+    ["ε per km", spent.epsilonPerKm, limits.totalEpsilonPerKm],
+    ["ε₀", spent.nullEpsilon, limits.totalNullEpsilon],
+  ] as const;
+  const lines = accounts.map(([name, used, limit]) => {
+    const left = general(Math.max(0, limit - used), 6);
+    return `${name}: ${general(used, 6)} of ${general(limit, 6)} is ${span} used; ${left} is left.`;
+  });
+  lines.push(`Reports in the clear: ${spent.clearReports} of ${limits.clearReports}.`);
+  for (const { key, charge } of entries) {
+    let cost = "nothing charged";
+    if (charge !== null) {
+      cost = `ε = ${general(charge.epsilonPerKm, 6)} per km, ε₀ = ${general(charge.nullEpsilon, 6)}`;
+      if (charge.clear) cost += ", in the clear";
+    }
+    lines.push(`${key.campaign} (server ${key.serverKey.slice(0, 12)}): ${cost}`);
   }
-  if (spentEpsilonPerKm === 0) return `You have answered ${campaigns}.`;
-  return `You have answered ${campaigns} and used ${percentUpText(spentEpsilonPerKm / limitEpsilonPerKm)} of your limit.`;
+  return lines.join("\n");
 }
 
-/** Name a symbol as a participant would. */
-export function answerText(symbolName: string): string {
-  if (symbolName.startsWith("cell ")) return `in part ${symbolName.slice("cell ".length)} of the map`;
-  return ANSWERS[symbolName] ?? symbolName;
+function together(spent: number, more: number, distanceKm: number, where = "", before = BELIEF_BEFORE): string {
+  return spent > 0 ? `, and ${sureText(spent + more, distanceKm, before)} after all your answers${where} together` : "";
+}
+
+function beliefLine(what: string, epsilon: number): string {
+  const most = percentUp(largestBelief(BELIEF_BEFORE, epsilon, 1), 1);
+  return `${what}: a belief of ${percentFixed(BELIEF_BEFORE, 0)} becomes at most ${most}.`;
 }
 
 /** Symbols, the likeliest first; equally likely ones in their order. */
@@ -198,12 +271,13 @@ function byProbability(probabilities: readonly number[]): number[] {
     .sort((a, b) => (probabilities[b] as number) - (probabilities[a] as number) || a - b);
 }
 
-function sureText(belief: number): string {
-  return belief > ALMOST_SURE ? "almost sure" : `at most ${percentUpText(belief)} sure`;
+function sureText(epsilonPerKm: number, distanceKm: number, before = BELIEF_BEFORE): string {
+  const belief = largestBelief(before, epsilonPerKm, distanceKm);
+  return belief > ALMOST_SURE ? "almost sure" : `at most ${percentText(belief)} sure`;
 }
 
 /** Round up to a whole percentage; what is not certain is not called 100 %. */
-function percentUpText(share: number): string {
+function percentText(share: number): string {
   if (share > ALMOST_SURE && share < 1) return "more than 99 %";
   return percentUp(share, 0).replace("%", " %");
 }

@@ -1,18 +1,29 @@
 // The ledger in the browser's IndexedDB.
 //
 // A readwrite transaction excludes all others on the same stores, in all tabs, until it is complete; its `complete` event
-// comes, with strict durability, once the data is on the disk. "Drawn once" is also a unique index, [campaign, kind], so the
-// schema refuses a second draw even if the code asked for one. A Web Lock around it makes tabs wait in line instead of
+// comes, with strict durability, once the data is on the disk. "Drawn once" is also a unique index over server, campaign,
+// report and kind (events about the device itself have none), so the schema refuses a second draw even if the code asked for
+// one. A Web Lock around it makes tabs wait in line instead of
 // queueing transactions, and keeps the deletion of everything out of a draw that is under way.
 
 import { FileFormatError, messageOf } from "../errors";
-import type { Head, LedgerEvent } from "./events";
-import type { LedgerStep, LedgerStorage } from "./ledger_storage";
+import type { EventRow, Head } from "./events";
+import type { ExcludedPlace } from "./excluded";
+import { headOf, type LedgerStep, type LedgerStorage } from "./ledger_storage";
+import type { PendingPlace } from "./ledger_transfer";
 
 const VERSION = 1;
 const EVENTS = "event";
-const HEAD = "head";
-const HEAD_KEY = "only";
+/** The head, what is pending and what is excluded, each as one value. */
+const STATE = "state";
+const [HEAD, PENDING, EXCLUDED] = ["head", "pending", "excluded"] as const;
+
+interface StoredEvent {
+  readonly number: number;
+  readonly row: EventRow;
+  /** Server, campaign, report and kind; left out of the index where the event is about the device itself. */
+  readonly once?: readonly (string | number)[];
+}
 
 export class IndexedDbStorage implements LedgerStorage {
   constructor(
@@ -52,8 +63,8 @@ export class IndexedDbStorage implements LedgerStorage {
       const request = this.factory.open(this.name, VERSION);
       request.onupgradeneeded = () => {
         const events = request.result.createObjectStore(EVENTS, { keyPath: "number" });
-        events.createIndex("once", ["campaign", "kind"], { unique: true });
-        request.result.createObjectStore(HEAD);
+        events.createIndex("once", "once", { unique: true });
+        request.result.createObjectStore(STATE);
       };
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(failure(request.error));
@@ -64,7 +75,7 @@ export class IndexedDbStorage implements LedgerStorage {
 
 function transactIn<T>(database: IDBDatabase, step: LedgerStep<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const transaction = database.transaction([EVENTS, HEAD], "readwrite", { durability: "strict" });
+    const transaction = database.transaction([EVENTS, STATE], "readwrite", { durability: "strict" });
     let decided: { readonly result: T } | null = null;
     let thrown: unknown = null;
     // A result is told only after the commit: who dies before has said nothing, and may draw anew.
@@ -74,23 +85,36 @@ function transactIn<T>(database: IDBDatabase, step: LedgerStep<T>): Promise<T> {
     };
     transaction.onabort = () => reject(thrown === null ? failure(transaction.error) : (thrown as Error));
     const events = transaction.objectStore(EVENTS);
-    const head = transaction.objectStore(HEAD);
-    const all = events.getAll() as IDBRequest<LedgerEvent[]>;
-    const last = head.get(HEAD_KEY) as IDBRequest<Head | undefined>;
-    last.onsuccess = () => {
+    const state = transaction.objectStore(STATE);
+    const all = events.getAll() as IDBRequest<StoredEvent[]>;
+    const head = state.get(HEAD) as IDBRequest<Head | undefined>;
+    const pending = state.get(PENDING) as IDBRequest<PendingPlace[] | undefined>;
+    const excluded = state.get(EXCLUDED) as IDBRequest<ExcludedPlace[] | undefined>;
+    excluded.onsuccess = () => {
       try {
-        const { append, result } = step(all.result, last.result ?? null);
-        if (append !== null) {
-          events.add(append);
-          head.put({ number: append.number, digest: append.digest } satisfies Head, HEAD_KEY);
-        }
-        decided = { result };
+        const change = step({
+          events: all.result.map(({ row }) => row),
+          head: head.result ?? null,
+          pending: pending.result ?? [],
+          excluded: excluded.result ?? [],
+        });
+        const { append = [] } = change;
+        for (const row of append) events.add(storedEvent(row));
+        if (append.length > 0) state.put(headOf(append), HEAD);
+        if (change.pending !== undefined) state.put(change.pending, PENDING);
+        if (change.excluded !== undefined) state.put(change.excluded, EXCLUDED);
+        decided = { result: change.result };
       } catch (error) {
         thrown = error;
         transaction.abort();
       }
     };
   });
+}
+
+function storedEvent(row: EventRow): StoredEvent {
+  const [number, serverKey, campaign, report, kind] = row;
+  return campaign === "" ? { number, row } : { number, row, once: [serverKey, campaign, report, kind] };
 }
 
 function failure(error: DOMException | null): FileFormatError {

@@ -9,11 +9,13 @@ import {
   readReceipt,
   readSeat,
   readStatus,
+  readWithdrawal,
   seatRequestBytes,
   type Announcement,
   type ParticipantStatus,
   type Receipt,
   type Seat,
+  type Withdrawal,
 } from "../wire/participant";
 import { RetryingClient } from "./retry";
 import type { HttpRequest } from "./transport";
@@ -50,6 +52,12 @@ export class ParticipantClient extends RetryingClient {
   status(campaign: string, secret: string): Promise<ParticipantStatus> {
     const headers = { accept: JSON_TYPE, authorization: `Bearer ${secret}` };
     return this.send({ method: "GET", path: pathOf(campaign, "/status"), headers, body: null }, readStatus);
+  }
+
+  /** Ask the server to forget the seat and the report of this device; possible until the round is closed. */
+  withdraw(campaign: string, secret: string): Promise<Withdrawal> {
+    const headers = { accept: JSON_TYPE, authorization: `Bearer ${secret}` };
+    return this.send({ method: "DELETE", path: pathOf(campaign, "/report"), headers, body: null }, readWithdrawal);
   }
 }
 

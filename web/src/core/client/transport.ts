@@ -1,9 +1,9 @@
-// Send requests to the page's server, through one method, so that a device works alike over the network and in tests.
+// Send requests to one server, through one method, so that a device works alike over the network and in tests.
 //
-// Requests go to the page's own origin and nowhere else. A transport returns whatever status the server answered with, or throws
+// Requests go to that server and nowhere else, without cookies or other credentials of the browser. A transport returns whatever status the server answered with, or throws
 // a ServerUnreachable. It never retries, because only the device knows what may be sent twice.
 
-import { CrowdveilError, messageOf, ServerUnreachable } from "../errors";
+import { CrowdveilError, InputError, messageOf, ServerUnreachable } from "../errors";
 import { concat, type Bytes } from "../platform/bytes";
 
 const TIMEOUT_MS = 20_000;
@@ -11,7 +11,7 @@ const TIMEOUT_MS = 20_000;
 const MAX_REPLY_BYTES = 2 ** 26;
 
 export interface HttpRequest {
-  readonly method: "GET" | "POST" | "PUT";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Bytes | null;
@@ -28,13 +28,16 @@ export interface Transport {
 }
 
 export class FetchTransport implements Transport {
+  /** `server` is an address such as https://crowd.example.org; by default the one that this page came from. */
+  constructor(private readonly server: string = location.origin) {}
+
   async send(request: HttpRequest): Promise<HttpReply> {
     try {
-      const answer = await fetch(request.path, {
+      const answer = await fetch(this.server + request.path, {
         method: request.method,
         headers: request.headers,
         body: request.body,
-        mode: "same-origin",
+        mode: new URL(this.server).origin === location.origin ? "same-origin" : "cors",
         credentials: "omit",
         redirect: "error",
         referrerPolicy: "no-referrer",
@@ -64,4 +67,26 @@ async function limited(answer: Response, path: string): Promise<Bytes> {
     }
     parts.push(chunk.value);
   }
+}
+
+/** The address of a server without a final slash; one that would send reports unencrypted is refused. */
+export function checkUrl(url: string): string {
+  let parts: URL;
+  try {
+    parts = new URL(url);
+  } catch {
+    throw new InputError("url", url, "should be an address such as https://crowd.example.org");
+  }
+  const plain = parts.search === "" && parts.hash === "" && parts.username === "" && parts.password === "";
+  if (!["http:", "https:"].includes(parts.protocol) || !plain) {
+    throw new InputError("url", url, "should be an address such as https://crowd.example.org");
+  }
+  if (parts.protocol === "http:" && !isLoopback(parts.hostname)) {
+    throw new InputError("url", url, "should begin with https://; plain http is only for this machine (127.0.0.1)");
+  }
+  return url.replace(/\/+$/, "");
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "[::1]" || /^127\.[0-9]+\.[0-9]+\.[0-9]+$/.test(host);
 }

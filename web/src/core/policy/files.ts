@@ -19,7 +19,7 @@ import { equalBytes, hexToDouble, toHex, type Bytes } from "../platform/bytes";
 import { inflate } from "../platform/inflate";
 import { sha256 } from "../platform/sha256";
 import { MAX_TABLE_ENTRIES, packedBytes, readWeights, unpackWeights, type Weights } from "./encoding";
-import { FORMAT, MAX_BITS, Policy, VERSION, type Completion } from "./policy";
+import { FORMAT, inputCount, MAX_BITS, MAX_GRADES, Policy, VERSION, type Completion } from "./policy";
 
 const MAGIC = new TextEncoder().encode("crowdveil-policy-1\n");
 const HASH_BYTES = 32;
@@ -27,13 +27,12 @@ const MAX_HEADER_BYTES = 2 ** 25;
 const MAX_UNPACKED_BYTES = MAX_HEADER_BYTES + 2 * 8 * MAX_TABLE_ENTRIES;
 const REALS = ["epsilon_per_km", "value", "beta"] as const;
 const HEADER_FIELDS = ["format", "version", "area", "bits", "targets", "symbols", "selecting", "provenance"];
-const FIELDS = new Set([...HEADER_FIELDS, ...REALS, "hash", "weights", "completion", "null_epsilon", "null_weights"]);
-const MAX_CELLS_AND_NULL = 1_000_001;
+const FIELDS = new Set([...HEADER_FIELDS, ...REALS, "hash", "weights", "completion", "null_epsilon", "grade_epsilon", "grades"]);
+const MAX_INPUTS = 16_000_001;
 
 /** Where the weights come from: the bytes after the header, or lists of the document. */
 interface WeightSource {
-  first(cells: number, symbols: number, bits: number): Weights;
-  null(symbols: number, bits: number): Weights | null;
+  first(inputs: number, symbols: number, bits: number): Weights;
   completion(refined: JsonObject, symbols: number, bits: number): Weights;
 }
 
@@ -57,10 +56,6 @@ export async function policyFromJson(text: string): Promise<Policy> {
   const document = checkFormat(parseJson(text, "policy"));
   const policy = await build(document, (field) => realNumber(field, required("policy", document, field)), {
     first: (_, symbols, bits) => readWeights(required("policy", document, "weights"), symbols, bits),
-    null: (symbols, bits) => {
-      const row = document.get("null_weights");
-      return row === undefined ? null : readWeights([row], symbols, bits);
-    },
     completion: (refined, symbols, bits) => readWeights(required("completion", refined, "weights"), symbols, bits),
   });
   const claimed = document.get("hash");
@@ -78,7 +73,7 @@ async function fromCanonical(canonical: Bytes): Promise<Policy> {
   }
   const end = 8 + Number(size);
   const header = checkFormat(parseJson(new TextDecoder("utf-8").decode(canonical.subarray(8, end)), "policy"));
-  for (const field of ["hash", "weights", "null_weights"]) {
+  for (const field of ["hash", "weights"]) {
     if (header.has(field)) throw new FileFormatError(`policy: ${field} do not stand in the header`);
   }
   let at = end;
@@ -89,9 +84,8 @@ async function fromCanonical(canonical: Bytes): Promise<Policy> {
   };
   const policy = await build(header, (field) => realOfHex(field, header.get(field)), {
     first: take,
-    null: (symbols, bits) => (header.has("null_epsilon") ? take(1, symbols, bits) : null),
     completion: (refined, symbols, bits) => {
-      const rows = wholeNumber("completion.rows", refined.get("rows"), 1, MAX_CELLS_AND_NULL);
+      const rows = wholeNumber("completion.rows", refined.get("rows"), 1, MAX_INPUTS);
       return take(rows, symbols, bits);
     },
   });
@@ -122,8 +116,9 @@ async function build(document: JsonObject, real: (field: string) => number, sour
   });
   if (symbols.length < 2) throw new FileFormatError("policy: symbols should be two or more names");
   const area = await readArea(get("area"));
-  const weights = source.first(area.cells, symbols.length, bits);
-  const nullWeights = source.null(symbols.length, bits);
+  const grades = document.has("grades") ? wholeNumber("grades", get("grades"), 2, MAX_GRADES) : 1;
+  const nullEpsilon = document.has("null_epsilon") ? real("null_epsilon") : null;
+  const weights = source.first(inputCount(area.cells, grades, nullEpsilon !== null), symbols.length, bits);
   return new Policy({
     area,
     epsilonPerKm: real("epsilon_per_km"),
@@ -136,8 +131,9 @@ async function build(document: JsonObject, real: (field: string) => number, sour
     value: real("value"),
     beta: real("beta"),
     provenance: asObject("policy: provenance", get("provenance")),
-    nullEpsilon: document.has("null_epsilon") ? real("null_epsilon") : null,
-    nullWeights,
+    nullEpsilon,
+    gradeEpsilon: document.has("grade_epsilon") ? real("grade_epsilon") : null,
+    grades,
   });
 }
 
@@ -146,13 +142,7 @@ function readCompletion(value: Json | undefined, bits: number, source: WeightSou
   const cells = wholeNumbers("completion.cells", refined.get("cells"));
   if (cells.length < 2) throw new FileFormatError("completion.cells: should be two or more cells");
   const weights = source.completion(refined, cells.length, bits);
-  const nullRow = refined.get("null_row");
-  return {
-    cells,
-    row: wholeNumbers("completion.row", refined.get("row")),
-    weights,
-    nullRow: nullRow === undefined ? null : wholeNumber("completion.null_row", nullRow, 0, weights.rows - 1),
-  };
+  return { cells, row: wholeNumbers("completion.row", refined.get("row")), weights };
 }
 
 function realOfHex(field: string, value: Json | undefined): number {

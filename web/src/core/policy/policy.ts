@@ -1,11 +1,11 @@
-// A policy: for every cell, whole-number weights of the symbols a phone there may send.
+// A policy: for every input, whole-number weights of the symbols a phone there may send.
 //
-//     P(s | l) = weights[l, s] / 2^B,      every row sums to 2^B, B = bits
+//     P(s | x) = weights[x, s] / 2^B,      every row sums to 2^B, B = bits
 //
-// A completion refines the last symbol by a second row of weights; a row for NULL, where there is one, is what a phone
-// without a frequent place draws from, at a loss ε₀ = nullEpsilon from every cell. The hash is the SHA-256 of the canonical
-// form (docs/reference/file-formats.md), which is built here anew from what was read, so nothing that was not understood
-// is hashed.
+// Inputs are the cells at grade 0 (regular visitors), the cells at grade 1 (occasional ones), ..., then outside (never seen in
+// the area), where the policy protects it. A completion refines the last G symbols, one for each of G grades, by a second row
+// of weights. The hash is the SHA-256 of the canonical form (docs/reference/file-formats.md), which is built here anew from
+// what was read, so nothing that was not understood is hashed.
 
 import type { Area } from "../area/area";
 import { canonicalJson, type JsonObject, type Plain } from "../codec";
@@ -19,16 +19,15 @@ import type { Weights } from "./encoding";
 export const FORMAT = "crowdveil-policy";
 export const VERSION = 1;
 export const MAX_BITS = 62;
+export const MAX_GRADES = 8;
 const NAME = /^[A-Za-z0-9._ -]{1,32}$/;
 
 export interface Completion {
   /** The cell each refined symbol stands for. */
   readonly cells: readonly number[];
-  /** Which row of `weights` each true cell uses. */
+  /** Which row of `weights` each input uses. */
   readonly row: readonly number[];
   readonly weights: Weights;
-  /** Which row a phone without a place uses, where the policy has a row for NULL. */
-  readonly nullRow: number | null;
 }
 
 export interface PolicyFields {
@@ -43,10 +42,11 @@ export interface PolicyFields {
   readonly value: number;
   readonly beta: number;
   readonly provenance: JsonObject;
-  /** ε₀: largest loss between NULL and any cell; null where NULL is said in the clear. */
+  /** ε₀: largest loss between outside and any other input; null where being outside is said in the clear. */
   readonly nullEpsilon: number | null;
-  /** One row: what a phone without a frequent place sends. */
-  readonly nullWeights: Weights | null;
+  /** ε₁: largest loss between one grade and the next in the same cell; null where there are no grades. */
+  readonly gradeEpsilon: number | null;
+  readonly grades: number;
 }
 
 export class Policy {
@@ -71,40 +71,90 @@ export class Policy {
     return this.fields.nullEpsilon;
   }
 
+  get gradeEpsilon(): number | null {
+    return this.fields.gradeEpsilon;
+  }
+
+  get grades(): number {
+    return this.fields.grades;
+  }
+
+  /** Whether being outside of the area is an input of the policy, not said in the clear. */
   get protectsNull(): boolean {
-    return this.fields.nullWeights !== null;
+    return this.fields.nullEpsilon !== null;
+  }
+
+  /** The first of the symbols that a completion refines: the last one, or those of the grades. */
+  get refinedFrom(): number {
+    return this.fields.symbols.length - this.grades;
   }
 
   get symbolCount(): number {
     const { symbols, completion } = this.fields;
-    return symbols.length + (completion === null ? 0 : completion.cells.length - 1);
+    return completion === null ? symbols.length : this.refinedFrom + this.grades * completion.cells.length;
   }
 
-  /** `hit`, `other`, or `cell 17`. */
+  /** The first symbol that a symbol refines, and the place of its cell in the completion; both are 0 or more. */
+  stagesOf(symbol: number): { readonly first: number; readonly refined: number } {
+    const { completion } = this.fields;
+    if (completion === null || symbol < this.refinedFrom) return { first: symbol, refined: 0 };
+    const number = symbol - this.refinedFrom;
+    const width = completion.cells.length;
+    return { first: this.refinedFrom + Math.floor(number / width), refined: number % width };
+  }
+
+  /** `hit`, `outside`, `grade 2`, `cell 17`, or `cell 17, grade 2`. */
   symbolName(symbol: number): string {
     checkCells("symbol", [symbol], this.symbolCount);
     const { symbols, completion } = this.fields;
-    if (completion !== null && symbol >= symbols.length - 1) {
-      return `cell ${completion.cells[symbol - symbols.length + 1] as number}`;
+    const { first, refined } = this.stagesOf(symbol);
+    if (completion !== null && symbol >= this.refinedFrom) {
+      const cell = `cell ${completion.cells[refined] as number}`;
+      return this.grades > 1 ? `${cell}, ${symbols[first] as string}` : cell;
     }
-    const name = symbols[symbol] as string;
+    const name = symbols[first] as string;
     return /^[0-9]+$/.test(name) ? `cell ${name}` : name;
   }
 
-  /** Rows of first and second weights that a place draws from; `NULL` has them where the policy protects it. */
-  rowsOf(place: number): { readonly first: BigUint64Array; readonly second: BigUint64Array | null } {
-    const { weights, completion, nullWeights } = this.fields;
-    if (place === NULL && nullWeights !== null) {
-      const row = completion?.nullRow ?? null;
-      return { first: nullWeights.row(0), second: row === null ? null : (completion as Completion).weights.row(row) };
+  /** The row of an input: a cell at a grade, or `NULL` for outside, where the policy protects that. */
+  inputOf(cell: number, grade = 0): number {
+    const n = this.area.cells;
+    if (cell === NULL && this.protectsNull) return n * this.grades;
+    checkCells("cell", [cell], n);
+    if (!(Number.isInteger(grade) && grade >= 0 && grade < this.grades)) {
+      throw new InputError("grade", grade, `should be a whole number from 0 to ${this.grades - 1}`);
     }
-    checkCells("cell", [place], this.area.cells);
-    const second = completion === null ? null : completion.weights.row(completion.row[place] as number);
-    return { first: weights.row(place), second };
+    return grade * n + cell;
+  }
+
+  /** Rows of first and second weights that an input draws from. */
+  rowsOf(input: number): { readonly first: BigUint64Array; readonly second: BigUint64Array | null } {
+    const { weights, completion } = this.fields;
+    const second = completion === null ? null : completion.weights.row(completion.row[input] as number);
+    return { first: weights.row(input), second };
+  }
+
+  get inputCount(): number {
+    return this.fields.weights.rows;
+  }
+
+  /** P(symbol | input) for every symbol. */
+  probabilities(cell: number, grade = 0): number[] {
+    return this.probabilitiesOf(this.inputOf(cell, grade));
+  }
+
+  probabilitiesOf(input: number): number[] {
+    const { first, second } = this.rowsOf(input);
+    const total = 2 ** this.fields.bits;
+    const probabilities = Array.from(first, (weight) => Number(weight) / total);
+    if (second === null) return probabilities;
+    const refined = probabilities.splice(this.refinedFrom);
+    for (const share of refined) for (const weight of second) probabilities.push(share * (Number(weight) / total));
+    return probabilities;
   }
 
   canonicalBytes(): Bytes {
-    const { area, bits, provenance, selecting, symbols, completion, weights, nullEpsilon, nullWeights } = this.fields;
+    const { area, bits, provenance, selecting, symbols, completion, weights, nullEpsilon, gradeEpsilon, grades } = this.fields;
     const header: Record<string, Plain> = {
       format: FORMAT,
       version: VERSION,
@@ -118,19 +168,12 @@ export class Policy {
       value: doubleToHex(this.fields.value),
       beta: doubleToHex(this.fields.beta),
     };
+    if (nullEpsilon !== null) header["null_epsilon"] = doubleToHex(nullEpsilon);
+    if (gradeEpsilon !== null) header["grade_epsilon"] = doubleToHex(gradeEpsilon);
+    if (gradeEpsilon !== null) header["grades"] = grades;
     const parts = [weights.pack(bits)];
-    if (nullEpsilon !== null && nullWeights !== null) {
-      header["null_epsilon"] = doubleToHex(nullEpsilon);
-      parts.push(nullWeights.pack(bits));
-    }
     if (completion !== null) {
-      const refined: Record<string, Plain> = {
-        cells: completion.cells,
-        row: completion.row,
-        rows: completion.weights.rows,
-      };
-      if (completion.nullRow !== null) refined["null_row"] = completion.nullRow;
-      header["completion"] = refined;
+      header["completion"] = { cells: completion.cells, row: completion.row, rows: completion.weights.rows };
       parts.push(completion.weights.pack(bits));
     }
     const text = utf8(canonicalJson(header));
@@ -140,12 +183,19 @@ export class Policy {
   }
 }
 
+/** How many inputs a policy over n cells has. */
+export function inputCount(n: number, grades: number, protectsNull: boolean): number {
+  return n * grades + (protectsNull ? 1 : 0);
+}
+
 function check(policy: PolicyFields): void {
   const { symbols, selecting, completion } = policy;
   const n = policy.area.cells;
   checkEpsilon("epsilon_per_km", policy.epsilonPerKm);
-  if (policy.weights.rows !== n) {
-    throw new InputError("weights", `${policy.weights.rows} rows`, `should have one row for each of ${n} cells`);
+  checkGrades(policy);
+  const inputs = inputCount(n, policy.grades, policy.nullEpsilon !== null);
+  if (policy.weights.rows !== inputs) {
+    throw new InputError("weights", `${policy.weights.rows} rows`, `should have one row for each of ${inputs} inputs`);
   }
   if (symbols.length < 2 || new Set(symbols).size !== symbols.length) {
     throw new InputError("symbols", symbols, "should be two or more different names");
@@ -160,11 +210,7 @@ function check(policy: PolicyFields): void {
   if (!some || new Set(selecting).size !== selecting.length) {
     throw new InputError("selecting", selecting, "should be some, not all, of the symbols' numbers");
   }
-  if ((policy.nullEpsilon === null) !== (policy.nullWeights === null)) {
-    throw new InputError("null_epsilon", policy.nullEpsilon, "null_epsilon and null_weights go together, or neither");
-  }
-  if (policy.nullEpsilon !== null) checkEpsilon("null_epsilon", policy.nullEpsilon);
-  if (completion !== null) checkCompletion(policy, completion, n);
+  if (completion !== null) checkCompletion(policy, completion, n, inputs);
   for (const [name, number] of [
     ["value", policy.value],
     ["beta", policy.beta],
@@ -178,20 +224,31 @@ function check(policy: PolicyFields): void {
   }
 }
 
-function checkCompletion(policy: PolicyFields, completion: Completion, n: number): void {
+function checkGrades({ grades, gradeEpsilon, nullEpsilon }: PolicyFields): void {
+  if (nullEpsilon !== null) checkEpsilon("null_epsilon", nullEpsilon);
+  if (gradeEpsilon !== null) checkEpsilon("grade_epsilon", gradeEpsilon);
+  if (!(Number.isInteger(grades) && grades >= 1 && grades <= MAX_GRADES)) {
+    throw new InputError("grades", grades, `should be a whole number from 1 to ${MAX_GRADES}`);
+  }
+  if (grades > 1 !== (gradeEpsilon !== null)) {
+    throw new InputError("grades", grades, "should be 2 or more if and only if grade_epsilon is given");
+  }
+  if (gradeEpsilon !== null && nullEpsilon === null) {
+    throw new InputError("grade_epsilon", gradeEpsilon, "should be given only together with null_epsilon");
+  }
+}
+
+function checkCompletion(policy: PolicyFields, completion: Completion, n: number, inputs: number): void {
   checkCells("completion.cells", completion.cells, n);
   if (completion.cells.length < 2 || new Set(completion.cells).size !== completion.cells.length) {
     throw new InputError("completion.cells", completion.cells, "should be two or more different cells");
   }
-  if (policy.selecting.includes(policy.symbols.length - 1)) {
-    throw new InputError("selecting", policy.selecting, "a completion refines the last symbol; it cannot select");
+  const refinedFrom = policy.symbols.length - policy.grades;
+  if (refinedFrom < 1 || policy.selecting.some((symbol) => symbol >= refinedFrom)) {
+    throw new InputError("selecting", policy.selecting, "should not contain the last symbols, which the completion refines");
   }
   checkCells("completion.row", completion.row, completion.weights.rows);
-  if (completion.row.length !== n) {
-    throw new InputError("completion.row", completion.row.length, `should have one entry for each of ${n} cells`);
+  if (completion.row.length !== inputs) {
+    throw new InputError("completion.row", completion.row.length, `should have one entry for each of ${inputs} inputs`);
   }
-  if ((completion.nullRow === null) !== (policy.nullWeights === null)) {
-    throw new InputError("completion.null_row", completion.nullRow, "belongs to a row for NULL, and a row to it");
-  }
-  if (completion.nullRow !== null) checkCells("completion.null_row", [completion.nullRow], completion.weights.rows);
 }

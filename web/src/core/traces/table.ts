@@ -22,7 +22,7 @@ const USER = "user";
 
 export async function readTable(file: TraceFile, zone: Zone | null, progress?: Progress): Promise<Visits> {
   const builder = new VisitBuilder(file.name, "a CSV with the columns time, latitude, longitude");
-  const rows = new Rows(() => builder.visits.drop(BROKEN_QUOTING));
+  const rows = new TableReader(() => builder.visits.drop(BROKEN_QUOTING));
   let heading: Heading | null = null;
   let person: string | null = null;
   const take = (row: readonly string[]): void => {
@@ -82,7 +82,7 @@ function readHeading(row: readonly string[], name: string): Heading {
 }
 
 /** Splits text into rows of fields, quotes undone, blank lines left out. */
-class Rows {
+class TableReader {
   private delimiter: string | null = null;
   private first = "";
   private field = "";

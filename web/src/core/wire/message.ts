@@ -33,10 +33,22 @@ export class MessageReader {
       throw new InputError("body", new TextDecoder().decode(data.subarray(0, 40)), `should be JSON in UTF-8 (${why})`);
     }
     if (!(document instanceof Map)) throw new InputError("body", document, "should be a JSON object");
+    return MessageReader.of(name, document, read);
+  }
+
+  /** Read a message that was parsed already. */
+  static of<T>(name: string, document: JsonObject, read: (message: MessageReader) => T): T {
     const message = new MessageReader(name, document);
     const found = read(message);
     message.refuseUnknown();
     return found;
+  }
+
+  /** A message within this one. */
+  nested<T>(field: string, read: (message: MessageReader) => T): T {
+    const value = this.get(field);
+    if (!(value instanceof Map)) throw new InputError(field, value, "should be an object");
+    return MessageReader.of(`${this.name}.${field}`, value, read);
   }
 
   get(field: string): Json {
@@ -76,6 +88,11 @@ export class MessageReader {
     return this.text(field, DIGEST, "should be SHA-256 in hex: 64 digits and letters a to f");
   }
 
+  /** So many hexadecimal digits: a key or a signature. */
+  hex(field: string, digits: number): string {
+    return this.text(field, new RegExp(`^[0-9a-f]{${digits}}$`), `should be ${digits} digits and letters a to f`);
+  }
+
   campaign(): string {
     return this.text("campaign", CAMPAIGN_ID, "should be a campaign's id: small letters, digits and -");
   }
@@ -98,6 +115,10 @@ export class MessageReader {
     const value = this.real(field);
     if (!(Number.isFinite(value) && value > 0)) throw new InputError(field, value, "should be a finite number above 0");
     return value;
+  }
+
+  epsilonOrNull(field: string): number | null {
+    return this.get(field) === null ? null : this.epsilon(field);
   }
 
   share(field: string): number {

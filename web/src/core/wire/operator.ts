@@ -22,9 +22,12 @@ export interface CampaignPlan {
   algorithm: Algorithm;
   prior: readonly number[] | null;
   null_epsilon: number | null;
+  grade_epsilon: number | null;
   round_size: number | null;
   deadline_s: number | null;
-  seed: number | null;
+  seed: string | null;
+  /** Whether to create it even if devices with the default limits will refuse it. */
+  beyond_default_limits: boolean;
 }
 
 export interface RoundView {
@@ -42,6 +45,8 @@ export interface CampaignView {
   campaign: string;
   state: CampaignState;
   plan: CampaignPlan;
+  server_key: string;
+  terms_hash: string;
   created: number;
   rounds: readonly RoundView[];
   estimate: readonly number[] | null;
@@ -74,9 +79,22 @@ export interface Preview {
   by_wanted: readonly PreviewPoint[];
 }
 
+/** New invites, and what an invite link names. */
+export interface Invites {
+  invites: readonly string[];
+  server_key: string;
+  terms_hash: string;
+  policy_hash: string | null;
+}
+
 export interface RoundEstimate {
   round: number;
+  /** Of the people in the area, the share in each cell, whatever their grade. */
   prior: readonly number[];
+  /** Of all people, the share at each grade, regular visitors first. */
+  grade_shares: readonly number[];
+  /** Of all people, the share outside the area. */
+  outside_share: number;
   expected_coverage: number;
 }
 

@@ -7,6 +7,7 @@ import {
   FileFormatError,
   InputError,
   LedgerAltered,
+  LedgerRetired,
   LimitReached,
   messageOf,
   NoOpenRound,
@@ -26,7 +27,8 @@ const SERVER_REFUSALS: Readonly<Record<string, FailureKind>> = {
   "not-found": "no-campaign",
   "no-seat": "no-seat",
   "bad-invite": "bad-invite",
-  "wrong-state": "not-yet",
+  "too-many-seats": "too-many-seats",
+  "wrong-state": "no-open-round",
 };
 
 type ErrorClass = abstract new (...given: never[]) => Error;
@@ -35,7 +37,7 @@ type ErrorClass = abstract new (...given: never[]) => Error;
 const KINDS: readonly (readonly [ErrorClass, FailureKind])[] = [
   [ServerUnreachable, "no-answer"],
   [CampaignPaused, "paused"],
-  [NoOpenRound, "not-yet"],
+  [NoOpenRound, "no-open-round"],
   [UnexpectedAnswer, "unexpected-answer"],
   [LimitReached, "lifetime"],
   [OutsideLimits, "limits"],
@@ -43,6 +45,7 @@ const KINDS: readonly (readonly [ErrorClass, FailureKind])[] = [
   [NotPrivateError, "refused"],
   [CampaignRefused, "refused"],
   [LedgerAltered, "ledger-altered"],
+  [LedgerRetired, "ledger-moved"],
 ];
 
 /** While a file is read, what does not fit is the file's fault. */

@@ -1,34 +1,41 @@
-// From visits to what the page shows: frequent places, the one that is drawn from, and the chances of what would be sent.
+// From visits to what the page shows: places, the one that is drawn from, and the chances of what would be sent.
 
+import type { Area } from "../../core/area/area";
 import { regionsOf } from "../../core/area/regions";
 import type { CheckedCampaign, Device } from "../../core/client/device";
-import { answerText, describeReport, reportFigures, symbolProbabilities } from "../../core/client/explain";
+import { DEFAULT_RADIUS_KM, type ExcludedPlace } from "../../core/client/excluded";
+import {
+  describeInformation,
+  describePlace,
+  describeReport,
+  describeSymbol,
+  informationFigures,
+  reportFigures,
+} from "../../core/client/explain";
 import type { Policy } from "../../core/policy/policy";
-import { countVisits, type Counts } from "../../core/profile/counts";
-import { frequentPlaces } from "../../core/profile/place";
+import type { Counts } from "../../core/profile/counts";
+import { frequentPlaces, type Place } from "../../core/profile/place";
 import type { Profile } from "../../core/profile/profile";
 import type { Visits } from "../../core/traces/visits";
 import { NULL } from "../../core/vocabulary";
-import type { AnswerChance, MapView, OtherSymbols, PlacesView, PlaceView, ReplyPreview } from "../messages";
+import type { AnswerChance, MapView, OtherSymbols, PickedPlace, PlacesView, PlaceView, ReplyPreview } from "../messages";
 
 /** Beyond, only cells that were visited and targets are drawn. */
 const MAX_REGIONS = 4000;
 const MAX_PLACES = 100;
 const MAX_SYMBOLS = 5;
 
-export interface FoundPlaces {
-  /** The place to draw from, or `NULL`. */
-  readonly place: number;
-  readonly view: Omit<PlacesView, "reply">;
-}
-
-export async function findPlaces(device: Device, checked: CheckedCampaign, visits: Visits): Promise<FoundPlaces> {
+/** What is known of the owner's places in a campaign's area; which one is reported is not decided here. */
+export async function findPlaces(
+  device: Device,
+  checked: CheckedCampaign,
+  visits: Visits,
+  excluded: readonly ExcludedPlace[],
+): Promise<Omit<PlacesView, "picked">> {
   const { announcement, area, policy } = checked;
-  const periods = device.periods(announcement);
-  const counts = countVisits(visits, area, periods);
-  const profile = device.profile(checked, visits);
-  const place = device.place(checked, profile);
-  const frequent = new Set(frequentPlaces(profile, announcement.delta));
+  const { terms } = announcement;
+  const { profile, counts, visits: kept } = device.history(checked, visits, excluded);
+  const frequent = new Set(frequentPlaces(profile, terms.delta));
   const wanted = new Set(policy.targets);
   const views = [...profile].map(([cell, probability]): PlaceView => {
     const { latitude, longitude } = area.centre(cell);
@@ -37,28 +44,55 @@ export async function findPlaces(device: Device, checked: CheckedCampaign, visit
   });
   views.sort((a, b) => b.probability - a.probability || a.cell - b.cell);
   return {
-    place,
-    view: {
-      counted: visits.length - counts.outsideArea - counts.outsidePeriods,
-      outsideArea: counts.outsideArea,
-      outsidePeriods: counts.outsidePeriods,
-      periods: periods.count,
-      places: views.slice(0, MAX_PLACES),
-      frequent: frequent.size,
-      chosen: place === NULL ? null : place,
-      map: await mapOf(checked, profile),
-    },
+    counted: kept - counts.outsideArea - counts.outsidePeriods,
+    outsideArea: counts.outsideArea,
+    outsidePeriods: counts.outsidePeriods,
+    left: visits.length - kept,
+    periods: device.periods(terms).count,
+    places: views.slice(0, MAX_PLACES),
+    frequent: frequent.size,
+    map: await mapOf(checked, profile),
   };
 }
 
+export async function pickedPlace({ area, policy, announcement }: CheckedCampaign, place: Place): Promise<PickedPlace> {
+  const none = place.cell === NULL;
+  const centre = none ? null : area.centre(place.cell);
+  return {
+    cell: none ? null : place.cell,
+    grade: place.grade,
+    centre: centre === null ? null : [centre.latitude, centre.longitude],
+    radiusKm: none ? DEFAULT_RADIUS_KM : Math.max(DEFAULT_RADIUS_KM, await reachKm(area, place.cell)),
+    reply: replyPreview(policy, area, place, announcement.terms.gradeEpsilon),
+  };
+}
+
+/** How far the corners of a cell are from its centre. */
+async function reachKm(area: Area, cell: number): Promise<number> {
+  const [corners = []] = await regionsOf(area, [cell]);
+  const [x, y] = [area.xM[cell] as number, area.yM[cell] as number];
+  const farM = corners.map(([latitude, longitude]) => {
+    const corner = area.plane?.toMetres(latitude, longitude);
+    return corner == null ? 0 : Math.hypot(corner.x - x, corner.y - y);
+  });
+  return Math.ceil(Math.max(0, ...farM)) / 1000;
+}
+
 /** What would be sent from a place: first what counts towards being selected, then the rest; the likeliest of each first. */
-export function replyPreview(policy: Policy, place: number): ReplyPreview {
-  const none = place === NULL;
-  const said = { text: describeReport(policy, place), figures: reportFigures(policy, place), none };
+export function replyPreview(policy: Policy, area: Area, place: Place, gradeEpsilon: number | null): ReplyPreview {
+  const none = place.cell === NULL;
+  const said = {
+    place: describePlace(area, place, { nullEpsilon: policy.nullEpsilon, gradeEpsilon }),
+    text: describeReport(policy, place),
+    information: describeInformation(policy),
+    figures: `${reportFigures(policy, place)}\n${informationFigures(policy)}`,
+    none,
+  };
   if (none && !policy.protectsNull) return { ...said, clear: true, chances: [], others: [] };
   const selects = new Set(policy.fields.selecting);
-  const all = symbolProbabilities(policy, place)
-    .map((share, symbol) => ({ answer: answerText(policy.symbolName(symbol)), share, selecting: selects.has(symbol) }))
+  const all = policy
+    .probabilities(place.cell, place.grade)
+    .map((share, symbol) => ({ answer: describeSymbol(policy.symbolName(symbol)), share, selecting: selects.has(symbol) }))
     .sort((a, b) => b.share - a.share);
   const chances: AnswerChance[] = [];
   const others: OtherSymbols[] = [];

@@ -1,15 +1,13 @@
-// The owner's visits, limits and what campaigns announced, in an IndexedDB of their own beside the ledger's.
+// The owner's visits and what campaigns announced, in an IndexedDB of their own beside the ledger's.
 //
 // The ledger holds what was said; this holds what was not. Connections are closed after every step, so that deleting
 // everything never waits for another tab.
 
-import { DEFAULT_LIMITS, type PrivacyLimits } from "../../core/client/privacy_limits";
 import { Visits } from "../../core/traces/visits";
 import type { SourceView, StatusAnswer } from "../messages";
 
 const VERSION = 1;
-const [SOURCES, SETTINGS, CAMPAIGNS] = ["source", "setting", "campaign"] as const;
-const LIMITS = "limits";
+const [SOURCES, CAMPAIGNS] = ["source", "campaign"] as const;
 const RECORDED = "Recorded by this page";
 
 interface SourceRow {
@@ -24,6 +22,7 @@ interface SourceRow {
 
 /** What a campaign announced, byte by byte, and what it answered last. */
 export interface KeptCampaign {
+  readonly server: string;
   readonly campaign: string;
   readonly name: string | null;
   readonly at: number;
@@ -81,25 +80,14 @@ export class LocalData {
     return this.alone("readwrite", SOURCES, (store) => resultOf(store.delete(id)));
   }
 
-  async limits(): Promise<PrivacyLimits> {
-    const found = await this.alone("readonly", SETTINGS, (store) => resultOf(store.get(LIMITS) as IDBRequest<PrivacyLimits | undefined>));
-    return { ...DEFAULT_LIMITS, ...found };
-  }
-
-  setLimits(limits: PrivacyLimits): Promise<void> {
-    return this.alone("readwrite", SETTINGS, async (store) => {
-      await resultOf(store.put(limits, LIMITS));
-    });
-  }
-
   kept(): Promise<KeptCampaign[]> {
     return this.alone("readonly", CAMPAIGNS, (store) => resultOf(store.getAll() as IDBRequest<KeptCampaign[]>));
   }
 
-  keep(campaign: string, changes: Partial<KeptCampaign>): Promise<void> {
+  keep({ server, campaign }: Pick<KeptCampaign, "server" | "campaign">, changes: Partial<KeptCampaign>): Promise<void> {
     return this.alone("readwrite", CAMPAIGNS, async (store) => {
-      const before = await resultOf(store.get(campaign) as IDBRequest<KeptCampaign | undefined>);
-      const blank: KeptCampaign = { campaign, name: null, at: 0, replies: [], answered: null };
+      const before = await resultOf(store.get([server, campaign]) as IDBRequest<KeptCampaign | undefined>);
+      const blank: KeptCampaign = { server, campaign, name: null, at: 0, replies: [], answered: null };
       await resultOf(store.put({ ...blank, ...before, ...changes }));
     });
   }
@@ -151,8 +139,7 @@ export class LocalData {
       const request = this.factory.open(this.name, VERSION);
       request.onupgradeneeded = () => {
         request.result.createObjectStore(SOURCES, { keyPath: "id", autoIncrement: true });
-        request.result.createObjectStore(SETTINGS);
-        request.result.createObjectStore(CAMPAIGNS, { keyPath: "campaign" });
+        request.result.createObjectStore(CAMPAIGNS, { keyPath: ["server", "campaign"] });
       };
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error ?? new Error("the browser keeps nothing"));

@@ -1,23 +1,34 @@
 // The device, as the page asks it: one campaign, its owner's visits, one draw.
 
 import { explain, type Certificate } from "../../core/certify/certificate";
-import { DEFAULT_ENVIRONMENT, DEFAULT_SETTINGS, Device, type CheckedCampaign } from "../../core/client/device";
+import {
+  DEFAULT_ENVIRONMENT,
+  DEFAULT_SETTINGS,
+  Device,
+  keyOf,
+  type CheckedCampaign,
+} from "../../core/client/device";
 import type { LedgerEntry } from "../../core/client/events";
+import type { ExcludedPlace } from "../../core/client/excluded";
+import { describeSymbol } from "../../core/client/explain";
 import { IndexedDbStorage } from "../../core/client/indexeddb_storage";
 import { Ledger } from "../../core/client/ledger";
 import { MemoryStorage, type LedgerStorage } from "../../core/client/ledger_storage";
 import { ParticipantClient } from "../../core/client/participant_client";
-import { checkLimits, checkPolicy, DEFAULT_LIMITS, type PrivacyLimits } from "../../core/client/privacy_limits";
 import type { RetryPolicy } from "../../core/client/retry";
 import { FetchTransport, type Transport } from "../../core/client/transport";
 import { InputError, ServerUnreachable } from "../../core/errors";
-import type { Profile } from "../../core/profile/profile";
+import { NOTHING_SPENT, type Spent } from "../../core/limits/charge";
+import { DEFAULT_LIMITS, type PrivacyLimits } from "../../core/limits/privacy_limits";
+import { checkPolicy } from "../../core/limits/terms_checks";
+import type { Place } from "../../core/profile/place";
 import { readTrace } from "../../core/traces/read";
 import { NULL } from "../../core/vocabulary";
 import { readAnnouncement, type Announcement } from "../../core/wire/participant";
 import { FailureError } from "../failure";
 import type {
   AnnouncementView,
+  CampaignAddress,
   CheckedView,
   DeviceState,
   EntryView,
@@ -29,7 +40,7 @@ import type {
   WorkerEvent,
 } from "../messages";
 import { failureOf, fileFailure } from "./failure";
-import { findPlaces, replyPreview, type FoundPlaces } from "./frequent_places";
+import { findPlaces, pickedPlace } from "./frequent_places";
 import { LocalData, type KeptCampaign } from "./local_data";
 import { LoggingTransport } from "./logging_transport";
 
@@ -41,7 +52,8 @@ export interface WorkerParts {
   readonly tell: (event: WorkerEvent) => void;
   readonly localData?: LocalData;
   readonly storage?: LedgerStorage;
-  readonly transport?: Transport;
+  /** Reaches the server at an address. */
+  readonly transportTo?: (server: string) => Transport;
   readonly retryPolicy?: RetryPolicy;
 }
 
@@ -49,40 +61,44 @@ export class ParticipantWorker implements WorkerApi {
   readonly #tell: (event: WorkerEvent) => void;
   readonly #localData: LocalData;
   readonly #ledger: Ledger;
-  readonly #transport: LoggingTransport;
-  readonly #client: ParticipantClient;
+  readonly #transportTo: (server: string) => Transport;
+  readonly #retryPolicy: RetryPolicy;
   readonly #certified = new Map<string, Certificate>();
-  #campaign = "";
+  #address: CampaignAddress = { server: "", campaign: "", link: null };
+  #transport: LoggingTransport;
   #current: CheckedCampaign | null = null;
-  /** The place, and the area and visits that it was found from. */
-  #found: (FoundPlaces & { readonly from: string }) | null = null;
   /** What the owner saw at the last press of the button; null after a no. */
   #seen: ShownChoice | null = null;
   #answer: ((seen: ShownChoice | null) => void) | null = null;
 
-  constructor({ tell, localData, storage, transport, retryPolicy }: WorkerParts) {
+  constructor({ tell, localData, storage, transportTo, retryPolicy }: WorkerParts) {
     this.#tell = tell;
     this.#localData = localData ?? new LocalData();
     this.#ledger = new Ledger(storage ?? new IndexedDbStorage());
-    this.#transport = new LoggingTransport(transport ?? new FetchTransport(), (request) => tell({ what: "request", request }));
-    this.#client = new ParticipantClient(this.#transport, retryPolicy ?? RETRY_POLICY);
+    this.#transportTo = transportTo ?? ((server) => new FetchTransport(server));
+    this.#retryPolicy = retryPolicy ?? RETRY_POLICY;
+    this.#transport = this.#logging("");
   }
 
-  async open(campaign: string): Promise<DeviceState> {
-    this.#campaign = campaign;
+  async open(address: CampaignAddress): Promise<DeviceState> {
+    if (address.server !== this.#address.server) this.#transport = this.#logging(address.server);
+    this.#address = address;
     try {
       const hasLedger = await this.#ledger.exists();
-      const entries = hasLedger ? [...(await this.#ledger.entries()).values()].map(entryView) : [];
+      const entries = hasLedger ? (await this.#ledger.entries()).map(entryView) : [];
       const kept = await this.#localData.kept();
-      const mine = kept.find((one) => one.campaign === campaign);
+      const mine = kept.find((one) => this.#isHere(one));
       return {
         hasLedger,
-        spentPerKm: hasLedger ? await this.#ledger.spentEpsilonPerKm() : 0,
-        beforePerKm: hasLedger ? await this.#ledger.alreadySpentEpsilonPerKm() : 0,
+        retired: hasLedger && (await this.#ledger.isRetired()),
+        spent: hasLedger ? await this.#ledger.spent() : NOTHING_SPENT,
+        spentEver: hasLedger ? await this.#ledger.spentEver() : NOTHING_SPENT,
+        before: hasLedger ? await this.#ledger.alreadySpent() : NOTHING_SPENT,
         entries,
-        entry: entries.find((one) => one.campaign === campaign) ?? null,
-        limits: await this.#localData.limits(),
+        entry: entries.findLast((one) => this.#isHere(one)) ?? null,
+        limits: hasLedger ? await this.#ledger.limits() : DEFAULT_LIMITS,
         defaultLimits: DEFAULT_LIMITS,
+        excluded: await this.#ledger.excluded(),
         sources: await this.#localData.sources(),
         answered: mine?.answered ?? null,
         name: mine?.name ?? null,
@@ -93,9 +109,18 @@ export class ParticipantWorker implements WorkerApi {
     }
   }
 
+  async begin(alreadySpent: Spent): Promise<void> {
+    try {
+      if (!(await this.#ledger.exists())) await this.#ledger.create(DEFAULT_LIMITS, alreadySpent);
+    } catch (error) {
+      // Another tab may have been first.
+      if (!(await this.#ledger.exists())) throw new FailureError(failureOf(error));
+    }
+  }
+
   /** Fetch and check; without a network, check again what was fetched last. */
-  async look(): Promise<CheckedView> {
-    this.#current = this.#found = null;
+  async checkCampaign(): Promise<CheckedView> {
+    this.#current = null;
     this.#transport.restore();
     try {
       const checked = await this.#checked(null);
@@ -106,7 +131,7 @@ export class ParticipantWorker implements WorkerApi {
       const info = this.#announced();
       if (info !== null) await this.#keep({ name: info.name });
       if (error instanceof ServerUnreachable && this.#transport.unanswered) {
-        const kept = (await this.#localData.kept()).find((one) => one.campaign === this.#campaign);
+        const kept = (await this.#localData.kept()).find((one) => this.#isHere(one));
         if (kept !== undefined && kept.replies.length > 1) return this.#lookAtKept(kept);
       }
       throw new FailureError(failureOf(error, info));
@@ -115,7 +140,28 @@ export class ParticipantWorker implements WorkerApi {
 
   async places(): Promise<PlacesView> {
     const checked = this.#shown();
-    return placesView(checked, await this.#find(checked));
+    return this.#placesView(checked, await this.#ledger.pendingPlace(keyOf(checked.announcement.terms)));
+  }
+
+  async pickPlace(): Promise<PlacesView> {
+    const checked = this.#shown();
+    try {
+      return await this.#placesView(checked, await this.#place(checked));
+    } catch (error) {
+      throw new FailureError(failureOf(error));
+    }
+  }
+
+  async exclude(place: ExcludedPlace): Promise<void> {
+    try {
+      await this.#ledger.exclude(place);
+    } catch (error) {
+      throw new FailureError(failureOf(error));
+    }
+  }
+
+  includeAgain(number: number): Promise<void> {
+    return this.#ledger.includeAgain(number);
   }
 
   async importFile(file: File, zone: string): Promise<SourceView> {
@@ -146,9 +192,9 @@ export class ParticipantWorker implements WorkerApi {
   }
 
   /** After the owner's yes: a seat, one draw, one report. What was drawn before is sent again, unchanged. */
-  async join(alreadySpentPerKm: number, invite: string | null, seen: ShownChoice | null): Promise<EntryView> {
+  async join(invite: string | null, seen: ShownChoice | null): Promise<EntryView> {
     try {
-      return entryView(await this.#alone(() => this.#join(alreadySpentPerKm, invite, seen)));
+      return entryView(await this.#alone(() => this.#join(invite, seen)));
     } catch (error) {
       throw new FailureError(failureOf(error, this.#announced()));
     }
@@ -161,7 +207,7 @@ export class ParticipantWorker implements WorkerApi {
 
   async status(): Promise<StatusAnswer> {
     try {
-      const { state, offer } = await (await this.#device(this.#ledger)).status(this.#campaign);
+      const { state, offer } = await this.#device(this.#ledger).status(this.#address.campaign);
       const answered = { state, offer, at: Date.now() };
       await this.#keep({ answered });
       return answered;
@@ -170,21 +216,46 @@ export class ParticipantWorker implements WorkerApi {
     }
   }
 
+  async leave(): Promise<EntryView> {
+    try {
+      return entryView(await this.#alone(() => this.#device(this.#ledger).leave(this.#address.campaign)));
+    } catch (error) {
+      throw new FailureError(failureOf(error));
+    }
+  }
+
   setLimits(limits: PrivacyLimits): Promise<void> {
-    return this.#localData.setLimits(checkLimits(limits));
+    return this.#ledger.changeLimits(limits);
+  }
+
+  async exportLedger(): Promise<string> {
+    try {
+      return await this.#ledger.export();
+    } catch (error) {
+      throw new FailureError(failureOf(error));
+    }
+  }
+
+  async importLedger(text: string): Promise<void> {
+    try {
+      await this.#ledger.import(text);
+    } catch (error) {
+      throw new FailureError(fileFailure(error));
+    }
   }
 
   async deleteEverything(): Promise<void> {
-    this.#current = this.#found = null;
+    this.#current = null;
     this.#transport.restore();
     await this.#localData.clear();
     await this.#ledger.deleteEverything();
   }
 
   async #checked(offlineSince: number | null): Promise<CheckedView> {
-    // Who has no ledger yet has spent nothing that is known; it is made, and asked about, with the first draw.
+    // Who has no ledger yet has spent nothing that is known; its owner is asked before a place is picked.
     const ledger = (await this.#ledger.exists()) ? this.#ledger : await emptyLedger();
-    const checked = await (await this.#device(ledger)).checkCampaign(this.#campaign);
+    const { campaign, link } = this.#address;
+    const checked = await this.#device(ledger).checkCampaign(campaign, link);
     this.#current = checked;
     return checkedView(checked, offlineSince);
   }
@@ -192,7 +263,7 @@ export class ParticipantWorker implements WorkerApi {
   /** For a start without a network; where there is no room, the page goes on without. */
   async #keep(changes: Partial<KeptCampaign>): Promise<void> {
     try {
-      await this.#localData.keep(this.#campaign, changes);
+      await this.#localData.keep(this.#address, changes);
     } catch (error) {
       if (failureOf(error).kind !== "storage-full") throw error;
     }
@@ -208,61 +279,52 @@ export class ParticipantWorker implements WorkerApi {
     }
   }
 
-  async #join(alreadySpentPerKm: number, invite: string | null, seen: ShownChoice | null): Promise<LedgerEntry> {
-    await this.#begin(alreadySpentPerKm);
+  #join(invite: string | null, seen: ShownChoice | null): Promise<LedgerEntry> {
+    const { campaign, link } = this.#address;
     this.#seen = seen;
-    const device = await this.#device(this.#ledger);
-    if (this.#found !== null) this.#transport.useShown();
-    return device.join(
-      this.#campaign,
-      (checked) => this.#profileToReport(checked),
-      () => this.#seen !== null,
+    if (this.#current !== null) this.#transport.useShown();
+    return this.#device(this.#ledger).join(campaign, (checked) => this.#placeToReport(checked), {
       invite,
-    );
-  }
-
-  async #begin(alreadySpentPerKm: number): Promise<void> {
-    try {
-      if (!(await this.#ledger.exists())) await this.#ledger.create(alreadySpentPerKm);
-    } catch (error) {
-      // Another tab, in another campaign, may have been first.
-      if (!(await this.#ledger.exists())) throw error;
-    }
+      link,
+      agree: () => this.#seen !== null,
+    });
   }
 
   /**
-   * The place of the visits there are now, under the policy there is now. The button was pressed for what was seen beside
-   * it; for another place, or other chances, it has to be pressed again.
+   * The place that was picked, under the policy there is now. The button was pressed for what was seen beside it; for another
+   * place, or other chances, it has to be pressed again.
    */
-  async #profileToReport(checked: CheckedCampaign): Promise<Profile> {
+  async #placeToReport(checked: CheckedCampaign): Promise<Place> {
     this.#current = checked;
-    let found = await this.#find(checked);
-    while (!isSeen(this.#seen, checked, found)) {
+    let place = await this.#place(checked);
+    while (!isSeen(this.#seen, checked, place)) {
       const answer = new Promise<ShownChoice | null>((resolve) => (this.#answer = resolve));
-      this.#tell({ what: "changed", checked: checkedView(checked, null), places: placesView(checked, found) });
+      const places = await this.#placesView(checked, place);
+      this.#tell({ what: "changed", checked: checkedView(checked, null), places });
       this.#seen = await answer;
       if (this.#seen === null) break;
-      found = await this.#find(checked);
+      place = await this.#place(checked);
     }
-    return found.place === NULL ? new Map<number, number>() : new Map([[found.place, 1]]);
+    return place;
   }
 
-  /** Frequent places; as long as area and visits stay, so does the one that chance picked. */
-  async #find(checked: CheckedCampaign): Promise<FoundPlaces> {
-    const from = JSON.stringify([checked.area.digest, await this.#localData.sources()]);
-    if (this.#found?.from === from) return this.#found;
-    const found = await findPlaces(await this.#device(this.#ledger), checked, await this.#localData.visits());
-    this.#found = { ...found, from };
-    return this.#found;
+  async #place(checked: CheckedCampaign): Promise<Place> {
+    return this.#device(this.#ledger).place(checked, await this.#localData.visits());
   }
 
-  async #device(ledger: Ledger): Promise<Device> {
-    const limits = await this.#localData.limits();
-    return new Device({ ...DEFAULT_SETTINGS, limits }, ledger, this.#client, {
+  async #placesView(checked: CheckedCampaign, place: Place | null): Promise<PlacesView> {
+    const [visits, excluded] = [await this.#localData.visits(), await this.#ledger.excluded()];
+    const found = await findPlaces(this.#device(this.#ledger), checked, visits, excluded);
+    return { ...found, picked: place === null ? null : await pickedPlace(checked, place) };
+  }
+
+  #device(ledger: Ledger): Device {
+    const client = new ParticipantClient(this.#transport, this.#retryPolicy);
+    return new Device(DEFAULT_SETTINGS, ledger, client, this.#address.server, {
       ...DEFAULT_ENVIRONMENT,
       check: (policy, announcement, area) => {
-        const { open, targets, epsilonPerKm, nullEpsilon } = announcement;
-        const key = [policy.hash, open?.policyHash, area.digest, targets, epsilonPerKm, nullEpsilon].join("|");
+        const { terms, notice } = announcement;
+        const key = [policy.hash, notice?.policyHash, terms.hash].join("|");
         let told = 0;
         const certificate =
           this.#certified.get(key) ??
@@ -277,14 +339,23 @@ export class ParticipantWorker implements WorkerApi {
     });
   }
 
+  #logging(server: string): LoggingTransport {
+    const inner: Transport = { send: (request) => this.#transportTo(server).send(request) };
+    return new LoggingTransport(inner, (request) => this.#tell({ what: "request", request }));
+  }
+
+  #isHere({ server, campaign }: { readonly server: string; readonly campaign: string }): boolean {
+    return server === this.#address.server && campaign === this.#address.campaign;
+  }
+
   #shown(): CheckedCampaign {
-    if (this.#current === null) throw new InputError("campaign", this.#campaign, "should be looked at first");
+    if (this.#current === null) throw new InputError("campaign", this.#address.campaign, "should be looked at first");
     return this.#current;
   }
 
   /** What was announced last, even if it was refused. */
   #announced(): AnnouncementView | null {
-    const path = `/v1/campaigns/${encodeURIComponent(this.#campaign)}`;
+    const path = `/v1/campaigns/${encodeURIComponent(this.#address.campaign)}`;
     const body = this.#transport.replies.find(([one]) => one === path)?.[1];
     try {
       return body === undefined ? null : infoView(readAnnouncement(body));
@@ -297,7 +368,7 @@ export class ParticipantWorker implements WorkerApi {
   async #alone<T>(work: () => Promise<T>): Promise<T> {
     const locks = typeof navigator === "undefined" ? undefined : (navigator as Partial<Navigator>).locks;
     if (locks === undefined) return work();
-    const name = `crowdveil-join-${this.#campaign}`;
+    const name = `crowdveil-join-${this.#address.server}-${this.#address.campaign}`;
     const first = await locks.request(name, { ifAvailable: true }, async (lock) => lock && { result: await work() });
     if (first !== null) return first.result;
     this.#tell({ what: "elsewhere", busy: true });
@@ -308,41 +379,46 @@ export class ParticipantWorker implements WorkerApi {
   }
 }
 
-function isSeen(seen: ShownChoice | null, { policy }: CheckedCampaign, { view }: FoundPlaces): boolean {
-  return seen?.policyHash === policy.hash && seen.chosen === view.chosen;
-}
-
-function placesView({ policy }: CheckedCampaign, { place, view }: FoundPlaces): PlacesView {
-  return { ...view, reply: replyPreview(policy, place) };
+function isSeen(seen: ShownChoice | null, { policy }: CheckedCampaign, { cell, grade }: Place): boolean {
+  return seen?.policyHash === policy.hash && (seen.cell ?? NULL) === cell && seen.grade === grade;
 }
 
 async function emptyLedger(): Promise<Ledger> {
   const ledger = new Ledger(new MemoryStorage());
-  await ledger.create(0);
+  await ledger.create();
   return ledger;
 }
 
 function known(entries: readonly EntryView[], kept: readonly KeptCampaign[]): DeviceState["known"] {
-  const names = new Map<string, string | null>(entries.map(({ campaign }) => [campaign, null]));
-  for (const { campaign, name } of kept) names.set(campaign, name);
-  return [...names].map(([campaign, name]) => ({ campaign, name }));
+  const found = new Map<string, DeviceState["known"][number]>();
+  for (const { server, campaign, name } of [...entries, ...kept]) {
+    found.set(`${server} ${campaign}`, { server, campaign, name: name === "" ? null : name });
+  }
+  return [...found.values()];
 }
 
-function entryView({ campaign, state, epsilonPerKm, symbol, reason, at }: LedgerEntry): EntryView {
-  return { campaign, state, epsilonPerKm, drawn: symbol !== null, reason, at };
+function entryView({ key, name, server, state, charge, symbol, symbolName, reason, at }: LedgerEntry): EntryView {
+  const answer = symbol === null ? null : describeSymbol(symbolName);
+  const { campaign, serverKey } = key;
+  return { campaign, name, server, serverKey, state, charge, drawn: symbol !== null, answer, reason, at };
 }
 
-function infoView(announcement: Announcement): AnnouncementView {
-  const { campaign, name, offer, epsilonPerKm, delta, period, nullEpsilon, enrolment, rounds, open, state } = announcement;
-  const round = open?.round ?? null;
-  return { campaign, name, offer, epsilonPerKm, delta, period, nullEpsilon, enrolment, rounds, round, state };
+function infoView({ terms, notice, state }: Announcement): AnnouncementView {
+  const { campaign, name, offer, epsilonPerKm, delta, period, nullEpsilon, gradeEpsilon, rule, enrolment, rounds } = terms;
+  const { serverKey, hash: termsHash } = terms;
+  const round = notice?.round ?? null;
+  const promised = { epsilonPerKm, nullEpsilon, gradeEpsilon, delta, period, rule };
+  return { campaign, name, offer, ...promised, enrolment, rounds, round, state, serverKey, termsHash };
 }
 
-function checkedView({ announcement, area, policy, certificate }: CheckedCampaign, offlineSince: number | null): CheckedView {
+function checkedView(checked: CheckedCampaign, offlineSince: number | null): CheckedView {
+  const { announcement, area, policy, certificate, charge } = checked;
   return {
     info: infoView(announcement),
     cells: area.cells,
     policyHash: policy.hash,
+    charge,
+    neighbourKm: area.nearestNeighbourKm,
     explanation: explain(certificate),
     offlineSince,
   };

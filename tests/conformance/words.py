@@ -1,0 +1,191 @@
+"""Vectors of the bounds of e^x, and of the texts of a device."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from math import log
+from typing import Any
+
+import numpy as np
+
+from crowdveil.area import Grid
+from crowdveil.certify import certify
+from crowdveil.certify.exponential import exponent_below, power_below
+from crowdveil.client import explain
+from crowdveil.client.events import LedgerEntry, ReportKey
+from crowdveil.formatting import exact, in_plain_words, percent_up, rounded_up, rounded_up_below
+from crowdveil.limits import Charge, PrivacyLimits, Spent
+from crowdveil.policy.solver.optimal import optimal_policy
+from crowdveil.profile.place import Place
+from crowdveil.wire import Terms
+from tests.conformance.messages import TERMS
+from tests.conformance.places import PROTECTIONS
+from tests.conformance.policies import double
+
+Case = dict[str, Any]
+
+
+def exponential_cases(generator: np.random.Generator) -> Iterator[Case]:
+    """⌊εd 2^F⌋ and the whole number below e^{εd} 2^F."""
+    for _ in range(300):
+        epsilon = float(np.exp(generator.uniform(-12, 3)))
+        squared_m = int(generator.integers(1, 1 << int(generator.integers(1, 34))))
+        exponent = exponent_below(epsilon, squared_m)
+        yield {
+            "epsilon": double(epsilon),
+            "squared_m": squared_m,
+            "exponent": str(exponent),
+            "power": str(power_below(exponent)),
+        }
+
+
+def word_cases(generator: np.random.Generator) -> Iterator[Case]:
+    """Numbers and sentences, letter by letter."""
+    reals = [
+        0.0,
+        1.0,
+        0.1,
+        0.5,
+        1 / 3,
+        1e16,
+        1.5e16,
+        123456789.0,
+        1e-4,
+        1e-5,
+        0.125,
+        2.5,
+        1e22,
+        5e-324,
+        log(4),
+        3 * log(4),
+    ]
+    reals += [0.03125, 0.00125, 999999.5, 1e6, 99999.95, 12345.678]
+    reals += np.exp(generator.uniform(-20, 20, 300)).tolist()
+    for value in reals:
+        yield {
+            "kind": "number",
+            "value": double(value),
+            "exact": exact(value),
+            "general": f"{value:.6g}",
+            "fixed": f"{value:.3f}",
+            "percent": f"{value:.2%}",
+            "percent_up": percent_up(value, 1) if value <= 1 else None,
+            "rounded_up": rounded_up(value) if value > 0 else None,
+            "rounded_up_below": rounded_up_below(value, value) if value > 0 else None,
+            "plain_words": in_plain_words(value) if value > 0 else None,
+        }
+    yield from _loss_words()
+    yield from _ledger_words()
+    yield from _policy_words()
+
+
+SPENT = (Spent(), Spent(log(4), log(64), 0, 1), Spent(2 * log(4), log(16), 1, 1200))
+
+
+def _loss_words() -> Iterator[Case]:
+    limits = PrivacyLimits()
+    for epsilon in (log(2), log(4), 0.05, 3.0, 250.0):
+        for number, spent in enumerate(SPENT):
+            yield {
+                "kind": "loss",
+                "epsilon": double(epsilon),
+                "spent": number,
+                "text": explain.describe_loss(epsilon, spent, 0.25 * (number + 1)),
+                "figures": explain.loss_figures(epsilon, spent),
+                "cost": explain.describe_cost(Charge(epsilon, epsilon, False), spent, limits),
+            }
+    for null_epsilon, grade_epsilon in ((None, None), (log(16), None), (log(64), log(64)), (9.0, 0.01)):
+        terms = Terms.model_validate({**TERMS, "null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon})
+        for number, spent in enumerate(SPENT):
+            yield {
+                "kind": "presence",
+                "null_epsilon": None if null_epsilon is None else double(null_epsilon),
+                "grade_epsilon": None if grade_epsilon is None else double(grade_epsilon),
+                "spent": number,
+                "text": explain.describe_presence(terms, spent),
+                "figures": explain.presence_figures(terms, spent),
+            }
+
+
+def _ledger_words() -> Iterator[Case]:
+    at = "2026-01-02T03:04:05+00:00"
+    entries = [
+        LedgerEntry(
+            ReportKey("ab" * 32, "winter-air"),
+            name="Winter air",
+            server="https://crowd.example.org",
+            charge=Charge(log(4), log(64), False),
+            symbol=3,
+            symbol_name="cell 17, grade 2",
+            state="acknowledged",
+            at=at,
+        ),
+        LedgerEntry(
+            ReportKey("cd" * 32, "noise"),
+            charge=Charge(0.5, 0.0, True),
+            symbol=0,
+            symbol_name="hit",
+            state="refused",
+            reason="too late",
+            at=at,
+        ),
+        LedgerEntry(ReportKey("cd" * 32, "light"), state="joining", at=at),
+        LedgerEntry(ReportKey("cd" * 32, "rain"), charge=Charge(0.1, 0.1, False), symbol=1, state="withdrawn", at=at),
+    ]
+    for number, spent in enumerate(SPENT):
+        for span in ("lifetime", "twelve-months"):
+            limits = PrivacyLimits(span=span)
+            yield {
+                "kind": "ledger",
+                "spent": number,
+                "span": span,
+                "text": explain.describe_ledger(entries, spent, limits),
+                "figures": explain.ledger_figures(entries, spent, limits),
+            }
+
+
+def _policy_words() -> Iterator[Case]:
+    grid = Grid.from_bounds(48.1, 11.5, 48.15, 11.57, cell_km=1.0)
+    for protection in PROTECTIONS:
+        for completion in ("equal", "informative"):
+            policy = optimal_policy(
+                grid, None, [3, 12], epsilon_per_km=log(4), beta=0.1, completion=completion, **protection
+            )
+            found = certify(policy)
+            terms = Terms.model_validate({**TERMS, "null_epsilon": None, "grade_epsilon": None, **protection})
+            places = [Place(cell, grade) for cell in (-1, 0, 3, 11, len(grid) - 1) for grade in range(policy.grades)]
+            yield {
+                "kind": "policy",
+                "policy": base64.b64encode(policy.to_bytes()).decode(),
+                "reports": [
+                    [
+                        *place,
+                        explain.describe_place(grid, place, terms),
+                        explain.describe_report(policy, place),
+                        explain.report_figures(policy, place),
+                    ]
+                    for place in places
+                    if place.cell >= 0 or place.grade == 0
+                ],
+                "information": explain.describe_information(policy),
+                "information_figures": explain.information_figures(policy),
+                "explained": found.explain(),
+            }
+    symbols = (
+        "hit",
+        "other",
+        "outside",
+        "grade 1",
+        "grade 2",
+        "cell 17",
+        "cell 17, grade 1",
+        "cell 17, grade 2",
+        "blue",
+    )
+    for symbol in symbols:
+        yield {"kind": "symbol", "name": symbol, "text": explain.describe_symbol(symbol)}
+    yield {
+        "kind": "constants",
+        "texts": [explain.EDGE, explain.RECORD, explain.TOLD_BY_TAKING_PART, *explain.RULES.values()],
+    }

@@ -1,0 +1,56 @@
+// What a device knows of its owner's places, without those that are excluded, and the one place that it reports.
+
+import type { Area } from "../area/area";
+import type { RandomBelow } from "../platform/random";
+import { countVisits, type Counts } from "../profile/counts";
+import { recency } from "../profile/methods";
+import type { Periods } from "../profile/periods";
+import { chooseGradedPlace, choosePlace, REGULAR, type Place } from "../profile/place";
+import type { Profile } from "../profile/profile";
+import { Visits } from "../traces/visits";
+import type { TermsFields } from "../wire/terms";
+import { excludedCells, isInside, type ExcludedPlace } from "./excluded";
+
+/** Drop visits to excluded places. */
+export function withoutExcluded(visits: Visits, excluded: readonly ExcludedPlace[]): Visits {
+  if (excluded.length === 0) return visits;
+  const kept = new Visits();
+  for (let i = 0; i < visits.length; i++) {
+    const [latitude, longitude] = [visits.latitude(i), visits.longitude(i)];
+    if (excluded.some((place) => isInside(place, latitude, longitude))) continue;
+    kept.push(visits.utcS(i), visits.offsetS(i), latitude, longitude);
+  }
+  return kept;
+}
+
+/** A person's profile in a campaign's cells; excluded places are not in it. */
+export interface History {
+  readonly profile: Profile;
+  readonly counts: Counts;
+  /** How many visits are left without those to excluded places. */
+  readonly visits: number;
+}
+
+export function historyOf(
+  visits: Visits,
+  area: Area,
+  periods: Periods,
+  halfLifePeriods: number,
+  excluded: readonly ExcludedPlace[],
+): History {
+  const allowed = withoutExcluded(visits, excluded);
+  const counts = countVisits(allowed, area, periods);
+  const never = excludedCells(area, excluded);
+  const profile = [...recency(counts, periods, halfLifePeriods)].filter(([cell]) => !never.has(cell));
+  return { profile: new Map(profile), counts, visits: allowed.length };
+}
+
+/**
+ * The cell to draw from and its grade, or `NULL`. Where the terms protect grades, everyone who was seen in the area has a place;
+ * otherwise only those with a frequent place do, as in the paper.
+ */
+export function placeToReport(profile: Profile, terms: TermsFields, randomBelow: RandomBelow): Place {
+  const { delta, rule, targets, gradeEpsilon } = terms;
+  if (gradeEpsilon !== null) return chooseGradedPlace(profile, delta, rule, targets, randomBelow);
+  return { cell: choosePlace(profile, delta, rule, targets, randomBelow), grade: REGULAR };
+}
