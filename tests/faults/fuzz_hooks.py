@@ -15,6 +15,8 @@ MOST = 2**53 - 1
 EXTREMES: dict[str, tuple[object, ...]] = {
     "epsilon_per_km": (5e-324, 1e3, 1e308),
     "null_epsilon": (5e-324, 1e308),
+    "grade_epsilon": (5e-324, 1e308),
+    "beyond_default_limits": (True,),
     "users": (1, MOST),
     "wanted": (1, MOST),
     "rounds": (1, MOST),

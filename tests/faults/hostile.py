@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -20,17 +19,14 @@ def run() -> ResultRow:
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (attack, _)) in enumerate(HOSTILE.items()):
             server = FakeServer(small_policy())
-            server.info["campaign"] = "noise"
             attack(server)
             row.expect(_refused(server, Path(folder) / str(number)), f"accepted: {name}")
         honest = FakeServer(small_policy())
-        honest.info["campaign"] = "noise"
         row.expect(not _refused(honest, Path(folder) / "honest"), "the campaign without fault was refused too")
     return row
 
 
 def _refused(server: FakeServer, ledger: Path) -> bool:
-    server.raw_info = json.dumps(server.info).encode()
     device = new_device(ledger, server)
     try:
         device.join("noise", {8: 1.0})

@@ -189,8 +189,10 @@ class Load:
 
     async def _report(self, wire: HttpConnection, device: LightDevice) -> None:
         assert device.seat is not None
-        symbols = self.policies[device.campaign, device.seat.round].symbol_count
-        device.report = Report.of(device.seat, self._symbol(symbols))
+        policy = self.policies[device.campaign, device.seat.round]
+        symbol = self._symbol(policy.symbol_count)
+        protected = symbol is None and policy.null_epsilon is not None
+        device.report = Report.of(device.seat, 0 if protected else symbol)
         body = device.report.to_bytes()
         headers = {**JSON_BODY, "authorization": f"Bearer {device.secret}"}
         while device.receipt is None:

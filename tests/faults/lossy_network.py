@@ -29,7 +29,7 @@ from tests.faults.databases import POSTGRESQL, SQLITE, PostgreSQL, scratch
 from tests.faults.light_devices import OperatorConnection
 from tests.faults.plans import new_operator, plan
 from tests.faults.proxy import BadNetwork
-from tests.faults.real_devices import CAMPAIGN, Person, person, town
+from tests.faults.real_devices import CAMPAIGN, Person, only_entry, person, town
 from tests.faults.server_processes import HOST, ServerOptions, ServerProcesses, free_port, running
 from tests.faults.table import Progress, ResultRow
 from tests.faults.traces_left import Wanted, search
@@ -45,16 +45,18 @@ ROUNDS = 2
 COLUMNS = {
     "alembic_version": {"version_num"},
     "operators": {"name", "token_hash"},
-    "campaigns": {"id", "plan", "state", "enrolment", "offer", "seed", "created", "hits", "short"},
+    "signing_keys": {"id", "private_key"},
+    "campaigns": {"id", "plan", "terms", "state", "enrolment", "offer", "seed", "created", "hits", "short"},
     "rounds": {
         *("campaign", "number", "state", "claimed_until", "policy", "policy_hash", "symbols", "size", "deadline"),
-        *("first_participant", "counts", "nulls"),
+        *("notice", "counts", "nulls"),
     },
     "invites": {"campaign", "invite_hash"},
-    "participants": {"campaign", "number", "secret_hash", "invite_hash", "round"},
+    "participants": {"campaign", "number", "secret_hash", "round"},
+    "seat_counts": {"campaign", "round", "seated"},
     "reports": {"campaign", "participant", "round", "symbol", "digest"},
     "refusals": {"campaign", "round", "reason", "number"},
-    "estimates": {"campaign", "round", "prior", "expected_coverage"},
+    "estimates": {"campaign", "round", "prior", "grade_shares", "outside_share", "expected_coverage"},
     "selections": {"campaign", "rank", "participant", "chance"},
 }
 """All columns that may be stored. A new column must be added here, after checking what it reveals."""
@@ -77,7 +79,7 @@ def run(
             asyncio.run(_play(once, options, token, Path(ledgers), devices, seed))
             server.terminate()
             once.expect(server.wait() == 0, f"the server ended with code {server.code}")
-        entries = {number: Ledger(Path(ledgers) / str(number)).entry(CAMPAIGN) for number in range(devices)}
+        entries = {number: only_entry(Ledger(Path(ledgers) / str(number))) for number in range(devices)}
         _verify(once, database, entries)
         people = [person(number, seed) for number in range(devices)]
         _search(nothing, options, folder, postgresql, people, [one for one in entries.values() if one], token, since)

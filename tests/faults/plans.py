@@ -7,7 +7,7 @@ import secrets
 import crowdveil as cv
 from crowdveil.store import add_operator, open_store
 from crowdveil.wire import PROTOCOL, CampaignPlan, secret_digest
-from tests.client.fake_server import LN4
+from tests.limits.some_terms import LN4
 from tests.town import square_town
 
 
@@ -29,9 +29,16 @@ def plan(
             "wanted": max(1, users // 20),
             "rounds": rounds,
             "round_size": round_size,
+            "enrolment": "open",
+            "deadline_s": None,
             **fields,
         }
     )
+
+
+def clear_plan(users: int, rounds: int, round_size: int) -> CampaignPlan:
+    """Make such a plan in the clear form, in which reports may be NULL."""
+    return plan(users, rounds, round_size, null_epsilon=None, grade_epsilon=None, beyond_default_limits=True)
 
 
 def new_operator(database: str) -> str:

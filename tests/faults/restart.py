@@ -11,7 +11,9 @@ from time import monotonic, sleep
 
 from sqlalchemy import create_engine, text
 
-from crowdveil.store import create_campaign, open_round, open_store, set_state
+from crowdveil.server.terms import make_terms
+from crowdveil.store import create_campaign, open_round, open_store, set_state, signing_key
+from crowdveil.wire import RoundNotice, new_private_key, public_key
 from tests.client.fake_server import small_policy
 from tests.faults.databases import POSTGRESQL, SQLITE, PostgreSQL, scratch
 from tests.faults.light_devices import LightDevice, Load, OperatorConnection
@@ -31,15 +33,16 @@ EARLY_S = 0.1
 FILL = {
     SQLITE: (
         "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < :count) "
-        "INSERT INTO participants SELECT :c, i, printf('%064x', i), NULL, 0 FROM n",
+        "INSERT INTO participants SELECT :c, i, printf('%064x', i), 0 FROM n",
         "INSERT INTO reports SELECT campaign, number, 0, number % 30, printf('%064x', number) FROM participants "
         "WHERE campaign = :c",
+        "UPDATE seat_counts SET seated = :count WHERE campaign = :c",
     ),
     POSTGRESQL: (
-        "INSERT INTO participants SELECT :c, i, lpad(to_hex(i), 64, '0'), NULL, 0 "
-        "FROM generate_series(0, :count - 1) AS i",
+        "INSERT INTO participants SELECT :c, i, lpad(to_hex(i), 64, '0'), 0 FROM generate_series(0, :count - 1) AS i",
         "INSERT INTO reports SELECT campaign, number, 0, number % 30, lpad(to_hex(number), 64, '0') FROM participants "
         "WHERE campaign = :c",
+        "UPDATE seat_counts SET seated = :count WHERE campaign = :c",
     ),
 }
 
@@ -75,9 +78,13 @@ def run(
 def _fill(where: str, database: str, reports: int) -> None:
     new = plan(2 * reports, 1)
     with open_store(database) as store:
-        create_campaign(store, CAMPAIGN, new.to_bytes().decode(), offer=new.offer, seed=1, created=1)
+        key, seed, policy = signing_key(store, new_private_key()), "5eed" * 16, small_policy()
+        terms = make_terms(CAMPAIGN, new, server_key=public_key(key), seed=seed)
+        texts = {"terms": terms.to_bytes().decode(), "offer": new.offer, "seed": seed}
+        create_campaign(store, CAMPAIGN, new.to_bytes().decode(), **texts, created=1, enrolment="open")
         set_state(store, CAMPAIGN, "open")
-        open_round(store, CAMPAIGN, 0, small_policy(), size=2 * reports)
+        notice = RoundNotice.of(terms, 0, policy.hash, key).to_bytes().decode()
+        open_round(store, CAMPAIGN, 0, policy, notice=notice, size=2 * reports)
     engine = create_engine(database.replace("postgresql://", "postgresql+psycopg://"))
     with engine.begin() as connection:
         for statement in FILL[where]:

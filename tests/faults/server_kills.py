@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from tests.faults.databases import PostgreSQL, scratch
 from tests.faults.light_devices import Load, OperatorConnection, answers
-from tests.faults.plans import new_operator, plan
+from tests.faults.plans import clear_plan, new_operator
 from tests.faults.server_processes import Server, ServerOptions, ServerProcesses, cold, free_port
 from tests.faults.table import Progress, ResultRow
 from tests.faults.verify import acknowledged, integrity, read, verify
@@ -81,7 +81,7 @@ class Kills:
         server = await self._start(warm=True)
         try:
             for campaign in self._campaigns:
-                await operator.open(campaign, plan(10**6, 10**6 // ROUND, ROUND).to_bytes())
+                await operator.open(campaign, clear_plan(10**6, 10**6 // ROUND, ROUND).to_bytes())
             coming = asyncio.create_task(load.run(WORKERS))
             # All campaigns at once: a scheduler killed while it makes a policy leaves its claim for 15 s.
             while len(load.policies) < len(self._campaigns):

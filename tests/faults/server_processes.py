@@ -274,7 +274,7 @@ def _run_server(options: ServerOptions) -> None:
                 await super()._keep_running()
 
     vars(run)["ChildProcess"] = Forked
-    run.serve(options.database, HOST, options.port, ServerSettings(**options.settings))
+    run.serve(options.database, HOST, options.port, ServerSettings(**options.settings), trusted_proxies=["127.0.0.0/8"])
 
 
 class _Process:

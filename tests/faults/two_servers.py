@@ -108,6 +108,7 @@ class _Announced:
         self._wires = [HttpConnection(lambda port=port: port, 5.0) for port in ports]  # type: ignore[misc]
         self.stopping = False
         self.hashes: dict[tuple[str, int], set[str]] = {}
+        self.notices: dict[tuple[str, int], set[str]] = {}
         self.order: dict[tuple[str, int], list[int]] = {}
 
     async def look(self) -> None:
@@ -117,9 +118,11 @@ class _Announced:
                     answer = await wire.ask("GET", f"/v1/campaigns/{campaign}")
                     if answer is not None and answer.status == 200:
                         info = json.loads(answer.body)
-                        if info["round"] is not None:
-                            self.hashes.setdefault((campaign, info["round"]), set()).add(info["policy_hash"])
-                            self.order.setdefault((campaign, which), []).append(info["round"])
+                        notice = info["notice"]
+                        if notice is not None:
+                            self.hashes.setdefault((campaign, notice["round"]), set()).add(notice["policy_hash"])
+                            self.notices.setdefault((campaign, notice["round"]), set()).add(json.dumps(notice))
+                            self.order.setdefault((campaign, which), []).append(notice["round"])
             await asyncio.sleep(0.05)
         for wire in self._wires:
             wire.disconnect()
@@ -144,6 +147,8 @@ def _look(row: ResultRow, database: str, load: Load, seen: _Announced, wanted: i
     for (campaign, number), hashes in seen.hashes.items():
         hashes |= {load.policies[campaign, number].hash} if (campaign, number) in load.policies else set()
         row.expect(len(hashes) == 1, f"{campaign}, round {number}: {len(hashes)} policies were announced")
+    for (campaign, number), notices in seen.notices.items():
+        row.expect(len(notices) == 1, f"{campaign}, round {number}: {len(notices)} notices were announced")
     for (campaign, which), order in seen.order.items():
         row.expect(order == sorted(order), f"{campaign}: server {which} went back to an earlier round")
 
