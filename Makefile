@@ -21,12 +21,12 @@ unexport PYTHONDONTWRITEBYTECODE
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	$(if $(UPGRADE),--upgrade)
 
-.PHONY: help setup demo test long web pages test-pages browser faults spark java lint lint-python lint-pages study bench \
-	scale wheel core docs lock clean
+.PHONY: help setup demo test long web pages test-pages browser faults attacks mutants spark java lint lint-python \
+	lint-pages study bench scale wheel core docs lock audit-dependencies clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 28
 
 setup: $(READY) web ## install everything that the other targets need: .venv, web/node_modules, the pages, the browsers (as root)
 	@$(MAKE) --no-print-directory browser || echo "== setup: everything else is ready"
@@ -50,6 +50,14 @@ long: $(READY) ## run the longer tests: kills, whole studies, the demo, real tra
 faults: $(READY) ## kill, starve and fuzz the server and its devices, on both databases; about 25 minutes
 	@echo "== faults: for each promise, how many trials and how many failures"
 	@$(BIN)/python -m tests.faults
+
+attacks: $(READY) ## attack devices and server as a hostile operator would: how often each attack worked before, works now, and may work
+	@echo "== attacks: before, now, and the bound"
+	@$(BIN)/python -m tests.attacks $(if $(SEED),--seed $(SEED))
+
+mutants: $(READY) ## change guarding code one thing at a time, count what the tests notice; changed rooms, or ALL=1, or ROOMS="draw limits"
+	@echo "== mutants: at least 95 % should be noticed"
+	@$(BIN)/python -m tests.mutants $(if $(ALL),--all) $(ROOMS)
 
 web: $(PAGES)/console.html ## build the pages into the package
 	@:
@@ -162,8 +170,18 @@ lock: $(READY) ## pin dependencies that are not pinned yet, with hashes; UPGRADE
 	@! grep -n '"resolved"' web/package-lock.json || (echo "the lock of the pages names a host" >&2; exit 1)
 	@wc -l requirements*.lock benchmarks/peers/*.lock
 
+# Strict: a package that could not be looked up counts as a failure, so that no network never means no weakness.
+audit-dependencies: $(READY) $(WEB_READY) ## look up known weaknesses of every pinned package, of both languages; needs the network
+	@for one in requirements*.lock; do \
+		echo "== audit-dependencies: $$one"; \
+		$(BIN)/pip-audit --strict --disable-pip --require-hashes --progress-spinner off -r $$one \
+			|| { echo "$$one: weaknesses were found, or packages could not be looked up (see above)" >&2; exit 1; }; \
+	done
+	@echo "== audit-dependencies: web/package-lock.json"
+	@cd web && $(WITH_NODE) npm audit
+
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) $(SPARK_VENV) .peers web/node_modules web/dist web/vectors $(PAGES) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) $(SPARK_VENV) .peers .mutants web/node_modules web/dist web/vectors $(PAGES) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments: made once, made again when their lock changes --------------------------------------------

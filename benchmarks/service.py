@@ -29,6 +29,7 @@ from benchmarks.cases import EPSILON_PER_KM, city
 from benchmarks.line import Line
 from benchmarks.load import SECRET
 from crowdveil.server.scheduler import step
+from crowdveil.server.terms import make_terms
 from crowdveil.store import (
     SeatClaim,
     Store,
@@ -37,9 +38,10 @@ from crowdveil.store import (
     open_store,
     rounds_of,
     set_state,
+    signing_key,
     take_seats,
 )
-from crowdveil.wire import PROTOCOL, CampaignPlan
+from crowdveil.wire import PROTOCOL, CampaignPlan, new_private_key, public_key
 
 DEVICES = 64
 CYCLES, CYCLE_S = 20, 0.6
@@ -167,9 +169,14 @@ def prepare(url: str) -> None:
         share=0.06,
         rounds=2,
         round_size=MILLION,
+        enrolment="open",
+        deadline_s=None,
     )
     with open_store(url) as store:
-        create_campaign(store, CAMPAIGN, plan.to_bytes().decode(), offer=plan.offer, seed=1, created=int(time.time()))
+        seed, server_key = "5eed" * 16, public_key(signing_key(store, new_private_key()))
+        terms = make_terms(CAMPAIGN, plan, server_key=server_key, seed=seed)
+        texts = {"terms": terms.to_bytes().decode(), "offer": plan.offer, "seed": seed}
+        create_campaign(store, CAMPAIGN, plan.to_bytes().decode(), **texts, created=int(time.time()), enrolment="open")
         set_state(store, CAMPAIGN, "open")
         step(store, int(time.time()))
 
@@ -196,6 +203,8 @@ def fill(store: Store, first: int, last: int, symbols: int) -> None:
             rows = text(f"INSERT INTO {into} SELECT {values} FROM {numbers}")
             bound = {"first": first, "last": last, "symbols": symbols}
             connection.execute(rows, {name: bound[name] for name in bound if f":{name}" in rows.text})
+        more = text("UPDATE seat_counts SET seated = seated + :last - :first WHERE round = 0")
+        connection.execute(more, {"first": first, "last": last})
 
 
 # --- what is measured -----------------------------------------------------------------------------------------

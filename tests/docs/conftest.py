@@ -17,6 +17,7 @@ from crowdveil.server.local import LocalServer, local_server
 from crowdveil.traces import Visits, synthetic_visits
 
 CAMPAIGN = ["--targets", "40.75:-73.98", "--users", "600", "--share", "0.05", "--offer", "A free coffee"]
+CAMPAIGN += ["--enrolment", "open"]  # so that the examples need no invites
 
 
 def write_visits(path: Path, visits: Visits) -> None:

@@ -39,13 +39,11 @@ ALONE = [
 WITH_SERVER = [
     [
         *("campaign", "create", "coffee", "--offer", "A coffee", "--area", "area.json", "--targets", "40.75:-73.98"),
-        *("--users", "20", "--wanted", "2", "--rounds", "1"),
+        *("--users", "20", "--wanted", "2", "--rounds", "1", "--enrolment", "open"),
     ],
     ["campaign", "start", "coffee"],
-    [
-        *("device", "join", "coffee", "--ledger", "mine.ledger", "--new-ledger", "--profile", "profile.csv"),
-        "--yes",
-    ],
+    ["device", "create", "--ledger", "mine.ledger"],
+    ["device", "join", "coffee", "--ledger", "mine.ledger", "--profile", "profile.csv", "--yes"],
     ["device", "status", "coffee", "--ledger", "mine.ledger"],
 ]
 """Verbs of an operator and a participant, against a server that runs in the environment of this module."""
