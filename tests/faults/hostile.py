@@ -7,7 +7,7 @@ from pathlib import Path
 
 from crowdveil.errors import CampaignRefused, NotPrivateError
 from tests.client.fake_server import FakeServer, new_device, small_policy
-from tests.client.test_hostile_campaigns import HOSTILE
+from tests.client.test_hostile_campaigns import HOSTILE, announce_anything
 from tests.faults.table import ResultRow
 
 PROMISE = "2 the device decides: no hostile campaign is accepted"
@@ -20,6 +20,7 @@ def run() -> ResultRow:
         for number, (name, (attack, _)) in enumerate(HOSTILE.items()):
             server = FakeServer(small_policy())
             attack(server)
+            announce_anything(server)
             row.expect(_refused(server, Path(folder) / str(number)), f"accepted: {name}")
         honest = FakeServer(small_policy())
         row.expect(not _refused(honest, Path(folder) / "honest"), "the campaign without fault was refused too")

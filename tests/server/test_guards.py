@@ -16,7 +16,7 @@ from crowdveil.errors import StoreError
 from crowdveil.server import rate_limit
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.rate_limit import HashedNetworks, RateLimiter, is_loopback, network_of
-from crowdveil.server.request_guard import RequestGuard
+from crowdveil.server.request_guard import RequestGuard, address_of
 from crowdveil.server.requests import MAX_TOKEN, body_of, problems
 from crowdveil.server.settings import ServerSettings
 from crowdveil.server.tokens import OPERATOR, issue_operator_token
@@ -126,10 +126,10 @@ def test_when_there_are_too_many_addresses_the_one_idle_longest_is_forgotten(mon
 class Guarded:
     """A guard around one route, what it sent, and what it counted."""
 
-    def __init__(self, route: Any) -> None:
+    def __init__(self, route: Any, settings: ServerSettings | None = None) -> None:
         self.metrics = Metrics()
         self.sent: list[Message] = []
-        self._guard = RequestGuard(route, ServerSettings(), self.metrics)
+        self._guard = RequestGuard(route, settings or ServerSettings(), self.metrics)
 
     def ask(self, **changed: Any) -> None:
         scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "client": ("127.0.0.1", 1), **changed}
@@ -179,6 +179,33 @@ def test_requests_are_counted_by_route_method_and_status(
     assert guarded.counted() == [counted]
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_usual_methods_are_counted_by_name(method: str) -> None:
+    guarded = Guarded(answers)
+    guarded.ask(method=method)
+    assert guarded.counted() == [("none", method, "204")]
+
+
+def test_a_client_without_an_address_is_served_and_counted_as_one() -> None:
+    assert address_of({"client": None}) == ""
+    assert address_of({"client": ("198.51.100.7", 80)}) == "198.51.100.7"
+    guarded = Guarded(answers, ServerSettings(requests_per_minute=2))
+    for _ in range(3):
+        guarded.ask(client=None)
+    assert [status for _, _, status in guarded.counted()] == ["204", "429"]
+
+
+@pytest.mark.parametrize(
+    ("path", "limit"), [("/v1/campaigns/x/seats", "body_bytes"), ("/v1/operator/x", "operator_body_bytes")]
+)
+def test_a_body_that_is_announced_too_large_is_never_read(path: str, limit: str) -> None:
+    most = getattr(ServerSettings(), limit)
+    for size, status in ((str(most), "204"), (str(most + 1), "413"), ("no number", "204")):
+        guarded = Guarded(answers)
+        guarded.ask(method="PUT", path=path, headers=[(b"content-length", size.encode())])
+        assert guarded.counted() == [("none", "PUT", status)]
+
+
 def test_what_is_no_request_passes_untouched() -> None:
     seen: list[tuple[object, ...]] = []
 
@@ -203,6 +230,12 @@ def test_a_store_that_fails_is_logged_with_its_reason(caplog: pytest.LogCaptureF
         Guarded(loses_its_store).ask()
     (record,) = caplog.records
     assert (record.getMessage(), vars(record)["reason"]) == ("store-unavailable", "the disk is full")
+
+
+@pytest.mark.parametrize(("number", "status"), [(-1, 422), (2**31 - 1, 404), (2**31, 422)])
+def test_the_number_of_a_round_fits_the_database(server: ServerHarness, number: int, status: int) -> None:
+    server.start()
+    assert server.ask("GET", f"/v1/campaigns/coffee/rounds/{number}/policy").status_code == status
 
 
 # --- bodies and their descriptions ----------------------------------------------------------------------------
