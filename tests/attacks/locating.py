@@ -40,6 +40,29 @@ CITY = squares(67, 66, 250)
 """4,422 cells of 250 m."""
 
 
+def suspecting(
+    attack: Attack, folder: Path, trials: int, seed: int, policies: Sequence[cv.Policy], home: int
+) -> Attack:
+    """Ask those who live in one cell of the city, and count how often the best guess among all cells is that one.
+
+    The bound is that of the smallest map that devices accept: a cell is hidden among sixteen.
+    """
+    generator = np.random.default_rng(seed)
+    places = Places.of(CITY)
+    answered = 0
+    for trial in range(trials):
+        server, replies = HostileServer(), Replies()
+        someone = device(folder / f"{attack.name} {trial}", server)
+        for number, policy in enumerate(policies):
+            replies.ask(someone, server, f"c{number}", policy, places.visits(home))
+        attack.count(places.guess(replies, generator) == home)
+        answered += len(replies.answered)
+    attack.bound = 1 / 16
+    attack.notes += [f"refused: {replies.refusals[-1]}"] if replies.refusals else []
+    attack.notes.append(f"{answered / trials:g} replies each")
+    return attack
+
+
 def guessing(
     attack: Attack,
     folder: Path,
@@ -120,6 +143,45 @@ def threes(folder: Path, trials: int, seed: int) -> Attack:
     area = CITY.subset(np.flatnonzero((alone | beside) & whole))
     attack = Attack("cells kept in threes, among 4,422", "2, 6, 7")
     return guessing(attack, folder, trials, seed, Places.of(CITY), [naming(area)] * 3)
+
+
+def block(row: int, column: int) -> cv.Grid:
+    """Four by four squares of the city, and nothing else."""
+    x, y = CITY.first_centre_m
+    return cv.Grid.build(HERE, 250, 4, 4, (x + 250 * column, y + 250 * row))
+
+
+def one_cell_shared(folder: Path, trials: int, seed: int) -> Attack:
+    """Three of the smallest maps, on one lattice, share a single cell: only who lives there is in all three."""
+    attack = Attack("three maps that share one cell", "2, 6, 7")
+    maps = [block(30, 30), block(27, 27), block(30, 27)]
+    policies = [question(area, lambda cells: cells >= 0, 1e-9, LN64) for area in maps]
+    return suspecting(attack, folder, trials, seed, policies, 30 * CITY.columns + 30)
+
+
+def diagonal(folder: Path, trials: int, seed: int) -> Attack:
+    """Sixteen squares that meet at corners: all who live beside the line are outside."""
+    attack = Attack("a line of squares that meet at corners", "2, 6, 7")
+    area = CITY.subset(np.arange(20, 36) * CITY.columns + np.arange(20, 36))
+    return suspecting(attack, folder, trials, seed, [naming(area)] * 3, 28 * CITY.columns + 28)
+
+
+def slivers(folder: Path, trials: int, seed: int) -> Attack:
+    """Hexagons of two sizes over the same ground, which do not nest; a success is a second map that is answered."""
+    attack = Attack("hexagons of two sizes over one place", "2, 6")
+    latitude, longitude = HERE.latitude_e7 / 1e7, HERE.longitude_e7 / 1e7
+    box = (latitude - 0.02, longitude - 0.02, latitude + 0.02, longitude + 0.02)
+    maps = [cv.Hexagons.from_bounds(*box, resolution=resolution) for resolution in (8, 9)]
+    places = Places(np.array([latitude]), np.array([longitude]))
+    for trial in range(trials):
+        server, replies = HostileServer(), Replies()
+        someone = device(folder / f"slivers {trial}", server)
+        for number, area in enumerate(maps):
+            replies.ask(someone, server, f"c{number}", naming(area), places.visits(0))
+        assert replies.answered
+        attack.count(len(replies.answered) > 1)
+    attack.notes.append(f"refused: {replies.refusals[-1]}" if replies.refusals else "both maps were answered")
+    return attack
 
 
 # --- campaigns by the dozen -----------------------------------------------------------------------------------
@@ -205,6 +267,9 @@ LOCATING: dict[Callable[[Path, int, int], Attack], tuple[int, int]] = {
     kept_cells: (200, 20),
     hexagons: (200, 20),
     threes: (50, 2),
+    one_cell_shared: (100, 5),
+    diagonal: (100, 5),
+    slivers: (20, 1),
     no_place: (50, 2),
     no_place_protected: (20, 0),
     no_place_default: (20, 0),

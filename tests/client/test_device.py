@@ -30,7 +30,7 @@ from crowdveil.errors import CampaignRefused, OwnerDeclined, ServerRefused, Serv
 from crowdveil.profile.place import Place
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import Receipt, Report, RoundNotice, new_private_key
+from crowdveil.wire import ParticipantStatus, Receipt, Report, RoundNotice, new_private_key
 from tests.client.fake_server import (
     AREA,
     CLEAR,
@@ -317,6 +317,22 @@ def test_a_device_asks_for_its_status_with_its_secret(path: Path, server: FakeSe
         device.status("noise")
     device.join("noise", HOME)
     assert device.status("noise").state == "reported"
+
+
+def test_an_offer_for_one_person_alone_is_refused(path: Path, server: FakeServer) -> None:
+    device = new_device(path, server)
+    device.join("noise", HOME)
+
+    def selected(offer: str) -> None:
+        status = ParticipantStatus.of("noise", 0, "selected", offer)
+        server.interfere = lambda _, __: HttpReply(200, body=status.to_bytes())
+
+    selected("A coffee")
+    assert device.status("noise").offer == "A coffee"
+    selected("For you: https://evil.example.org/?you")
+    with pytest.raises(CampaignRefused, match="another offer than it announced to everyone") as refusal:
+        device.status("noise")
+    assert refusal.value.figures == "It announced 'A coffee'."
 
 
 def test_each_campaign_has_a_secret_of_its_own(path: Path, server: FakeServer) -> None:

@@ -36,6 +36,23 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "ledger.sqlite"
 
 
+def test_an_imported_ledger_brings_no_limits_that_are_looser_than_the_defaults(path: Path) -> None:
+    usual = PrivacyLimits()
+    strange = PrivacyLimits(
+        epsilon_per_km=1e6, clear_reports=10**6, span="twelve-months", min_cells=2, cell_km=0.5, gap_km=2.0, delta=0.1
+    )
+    file = path.with_name("gift.json")
+    Ledger.create(path, limits=strange).export(file)
+    kept = Ledger.import_(file, path.with_name("kept"), keep_limits=True)
+    assert kept.limits() == strange
+    careful = Ledger.import_(file, path.with_name("careful"))
+    assert careful.limits() == PrivacyLimits(cell_km=0.5, gap_km=2.0)
+    assert strange.stricter(usual) == usual.stricter(strange)
+    own = path.with_name("own")
+    Ledger.create(own, limits=PrivacyLimits(epsilon_per_km=0.5)).export(path.with_name("own.json"))
+    assert Ledger.import_(path.with_name("own.json"), path.with_name("phone")).limits().epsilon_per_km == 0.5
+
+
 def key(campaign: str) -> ReportKey:
     return ReportKey(SERVER_KEY, campaign)
 

@@ -36,7 +36,7 @@ def ledger_cases() -> Iterator[Case]:
 
 def _ledger(path: Path, span: str) -> Iterator[Case]:
     now = [TIMES[0]]
-    limits = PrivacyLimits(span=span, least_charge=1e-5, total_epsilon_per_km=12.0)  # type: ignore[arg-type]
+    limits = PrivacyLimits(span=span, least_charge=0.125, total_epsilon_per_km=4.0)  # type: ignore[arg-type]
     spent = Spent(0.1, 1e-7, 0, 2)
     ledger = Ledger.create(path.with_suffix(".db"), limits=limits, already_spent=spent, clock=lambda: now[0])
     for server, private_key in (("https://a.example", PRIVATE_KEY), ("https://b.example", OTHER_KEY)):
@@ -47,21 +47,22 @@ def _ledger(path: Path, span: str) -> Iterator[Case]:
     ledger.withdraw(ReportKey(public_key(OTHER_KEY), "winter-air"))
     ledger.exclude(ExcludedPlace(48.123456, -11.5, 0.25))
     ledger.keep_place(ReportKey(public_key(OTHER_KEY), "noise"), HASH, set(), lambda: Place(7, 1))
-    entries = ledger.entries().values()
-    expected = {
-        "spent": doubles(asdict(ledger.spent())),
-        "spent_ever": doubles(asdict(ledger.spent_ever())),
-        "limits": ledger.limits().as_dict(),
-        "entries": [
-            [*one.key, one.state, one.symbol, one.symbol_name, one.secret, one.server, one.at] for one in entries
-        ],
-    }
     ledger.export(path.with_suffix(".json"))
     text = path.with_suffix(".json").read_text()
     now[0] = TIMES[2]
     again = Ledger.import_(path.with_suffix(".json"), path.with_suffix(".moved"), clock=lambda: now[0])
+    entries = again.entries().values()
+    expected = {
+        "spent": doubles(asdict(again.spent())),
+        "spent_ever": doubles(asdict(again.spent_ever())),
+        "limits": again.limits().as_dict(),
+        "entries": [
+            [*one.key, one.state, one.symbol, one.symbol_name, one.secret, one.server, one.at] for one in entries
+        ],
+    }
     again.export(path.with_suffix(".again"))
-    moved = path.with_suffix(".again").read_text()
+    # A span of twelve months is set back at the import, by an event in which each language writes whole reals its way.
+    moved = path.with_suffix(".again").read_text() if span == "lifetime" else None
     yield {"kind": "ledger", "text": text, "now": TIMES[2], "again": moved, "error": None, **expected}
     yield from _not_exports(path, json.loads(text))
 
@@ -69,7 +70,7 @@ def _ledger(path: Path, span: str) -> Iterator[Case]:
 def _report(ledger: Ledger, private_key: str, server: str) -> None:
     terms = Terms.model_validate({**TERMS, "server_key": public_key(private_key)})
     key = ReportKey(terms.server_key, terms.campaign)
-    about = {"name": terms.name, "server": server, "terms_hash": terms.hash}
+    about = {"name": terms.name, "offer": terms.offer, "server": server, "terms_hash": terms.hash}
     ledger.begin(key, lambda: f"secret of {server}", about)
     ledger.seat(key, {"participant": 2**52 + 1, "round": 1, "policy_hash": HASH})
     lattice = Lattice.of(Grid.on_lattice(48.10, 11.50, 48.16, 11.58, cell_km=1.0))

@@ -14,7 +14,16 @@ import numpy as np
 
 from crowdveil.area import Area, Grid, Hexagons, Plane, Towers
 from crowdveil.errors import CrowdveilError
-from crowdveil.limits import Charge, Lattice, PrivacyLimits, Spent, check_terms, check_totals, compatible
+from crowdveil.limits import (
+    Charge,
+    Lattice,
+    PrivacyLimits,
+    Spent,
+    check_lattice,
+    check_terms,
+    check_totals,
+    compatible,
+)
 from crowdveil.limits.charge import describe_use, more_reports
 from crowdveil.wire import Terms
 from tests.conformance.messages import TERMS, announced
@@ -204,6 +213,36 @@ def _lattice_cases() -> Iterator[Case]:
     for one, other in product(lattices, lattices):
         both = json.dumps([one.as_dict(), other.as_dict()])
         yield {"kind": "compatible", "lattices": both, "compatible": compatible(one, other)}
+    for earlier, new in _together():
+        lattices = [Lattice.of(area) for area in (*earlier, new)]
+        yield {
+            "kind": "together",
+            "areas": json.dumps([area.describe() for area in (*earlier, new)]),
+            **_refusal(partial(check_lattice, lattices[-1], lattices[:-1], PrivacyLimits())),
+        }
+
+
+def _together() -> Iterator[tuple[list[Grid], Grid]]:
+    """Maps of squares of 250 m that were answered on, and another one: laid over each other, parts may be too small."""
+
+    def block(row: int, column: int, rows: int = 4, columns: int = 4, cell_m: int = 250) -> Grid:
+        first = (column * 250 + cell_m // 2, row * 250 + cell_m // 2)
+        return Grid.build(Plane(480000000, 110000000), cell_m, rows, columns, first)
+
+    yield [block(0, 0)], block(0, 0)
+    yield [block(0, 0)], block(3, 3)
+    yield [block(0, 0)], block(4, 4)
+    yield [block(0, 0)], block(0, 4)
+    yield [block(0, 0, 8, 8)], block(0, 0)
+    yield [block(0, 0, 8, 8)], block(0, 4, 8, 8)
+    yield [block(0, 0, 8, 8)], block(1, 1, 8, 8)
+    yield [block(0, 0, 8, 8), block(4, 0, 8, 8)], block(0, 4, 8, 8)
+    yield [block(0, 0, 8, 8), block(4, 0, 8, 8)], block(2, 2, 8, 8)
+    yield [block(0, 0, 4, 4, 1000)], block(0, 0, 16, 16)
+    yield [block(0, 0, 4, 4, 1000)], block(0, 0, 16, 15)
+    yield [block(0, 0, 8, 8).subset([*range(27), *range(28, 64)])], block(0, 0, 8, 8)
+    yield [block(0, 0, 8, 8).subset([*range(20), *range(44, 64)])], block(0, 0, 8, 8)
+    yield [block(0, 0, 70, 70).subset(range(0, 4900, 2))], block(0, 0, 8, 8)
 
 
 # --- limits -------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from crowdveil.wire import (
     secret_digest,
 )
 from crowdveil.wire.message import Message
+from crowdveil.wire.signing import SMALL_ORDER
 
 Case = dict[str, Any]
 WRONG: tuple[Any, ...] = (None, True, -1, 1.5, 2**53, "", "x", "X" * 64, [], [True], [1.5], {})
@@ -143,12 +144,19 @@ def notice_cases() -> Iterator[Case]:
         RoundNotice.of(terms, 0, HASH, PRIVATE_KEY).model_copy(update={"policy_hash": HASH[::-1]}),
         RoundNotice.of(Terms.model_validate({**TERMS, "name": "Spring"}), 0, HASH, PRIVATE_KEY),
         RoundNotice.of(terms, 2, HASH, PRIVATE_KEY).model_copy(update={"signature": "0" * 128}),
+        # One signature that passes under every key of small order, for some messages or for all.
+        *(
+            RoundNotice.of(terms, number, HASH, PRIVATE_KEY).model_copy(update={"signature": "01" + "0" * 126})
+            for number in range(8)
+        ),
     ]
+    keys = [public_key(PRIVATE_KEY), public_key(OTHER_KEY), *sorted(SMALL_ORDER)]
+    keys += [one[:-2] + f"{int(one[-2:], 16) | 0x80:02x}" for one in sorted(SMALL_ORDER)]
     yield {
         "kind": "signatures",
         "notices": [notice.model_dump() for notice in notices],
-        "signed": [[_is_signed(notice, public_key(key)) for key in (PRIVATE_KEY, OTHER_KEY)] for notice in notices],
-        "keys": [public_key(key) for key in (PRIVATE_KEY, OTHER_KEY)],
+        "signed": [[_is_signed(notice, key) for key in keys] for notice in notices],
+        "keys": keys,
         "splits": [
             [i, j, find_split([one, two], public_key(PRIVATE_KEY)) is not None]
             for i, one in enumerate(notices)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from math import inf
+
+import numpy as np
 import pytest
 
 import crowdveil as cv
 from crowdveil.area import Hexagons
-from crowdveil.limits import Lattice, compatible
+from crowdveil.errors import OutsideLimits
+from crowdveil.limits import Lattice, PrivacyLimits, check_lattice, compatible, lattices
+from crowdveil.limits.lattices import smallest_piece_km2
 from tests.limits.some_terms import squares, towers
 
 BOX = (40.65, -74.03, 40.82, -73.90)
@@ -69,10 +74,110 @@ def test_subsets_of_one_grid_fit() -> None:
     assert both(town.subset(range(0, 36, 2)), town.subset(range(1, 36, 2)))
 
 
-def test_hexagons_fit_hexagons_but_not_squares() -> None:
+def test_hexagons_fit_only_themselves_because_their_sizes_do_not_nest() -> None:
     eight, nine = (Hexagons.from_bounds(*BOX, resolution=resolution) for resolution in (8, 9))
-    assert both(eight, nine)
+    assert both(eight, eight)
+    assert not both(eight, nine)
+    assert not both(nine, nine.subset(range(100)))
     assert not both(eight, cv.Grid.on_lattice(*BOX))
+
+
+# --- maps laid over each other ----------------------------------------------------------------------------------
+
+
+def block(row: int, column: int, rows: int = 4, columns: int = 4, cell_m: int = 250) -> cv.Grid:
+    """Squares from a row and a column of the lattice of 250 m on."""
+    first = (column * 250 + cell_m // 2, row * 250 + cell_m // 2)
+    return cv.Grid.build(cv.Plane(0, 0), cell_m, rows, columns, first)
+
+
+def smallest(new: cv.Grid, *earlier: cv.Grid) -> float:
+    return smallest_piece_km2(Lattice.of(new), [Lattice.of(one) for one in earlier])
+
+
+def slow_smallest(*maps: cv.Grid) -> float:
+    """The same by looking at every square of 250 m, one by one."""
+    covered: dict[tuple[int, int], tuple[bool, ...]] = {}
+    for x in range(-2, 40):
+        for y in range(-2, 40):
+            point = cv.Plane(0, 0).to_degrees(np.array([x * 250.0 + 125]), np.array([y * 250.0 + 125]))
+            covered[x, y] = tuple(int(one.locate(*point)[0]) >= 0 for one in maps)
+    sizes, seen = [], set[tuple[int, int]]()
+    for start, pattern in covered.items():
+        if not any(pattern) or start in seen:
+            continue
+        waiting, size = [start], 0
+        seen.add(start)
+        while waiting:
+            x, y = waiting.pop()
+            size += 1
+            for beside in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
+                if beside not in seen and covered.get(beside) == pattern:
+                    seen.add(beside)
+                    waiting.append(beside)
+        sizes.append(size)
+    return min(sizes) / 16
+
+
+@pytest.mark.parametrize(
+    ("maps", "km2"),
+    [
+        ([block(0, 0), block(3, 3)], 1 / 16),
+        ([block(0, 0), block(2, 2)], 4 / 16),
+        ([block(0, 0), block(0, 0, 8, 8)], 1.0),
+        ([block(0, 0, 8, 8), block(0, 0, 8, 7)], 8 / 16),
+        ([block(0, 0, 4, 4, 1000), block(0, 0, 16, 15)], 1.0),
+        ([block(0, 0, 4, 4, 1000), block(1, 1, 16, 16)], 31 / 16),
+        ([block(0, 0, 8, 8), block(4, 0, 8, 8), block(2, 2, 8, 8)], 0.5),
+        ([block(0, 0, 8, 8).subset([*range(27), *range(28, 64)]), block(0, 0, 8, 8)], 1 / 16),
+        ([block(0, 0, 8, 8).subset(range(0, 64, 9)), block(0, 0, 8, 8)], 1 / 16),
+    ],
+)
+def test_the_smallest_part_that_maps_mark_off_together(maps: list[cv.Grid], km2: float) -> None:
+    assert smallest(*maps) == pytest.approx(km2)
+    assert smallest(*maps[::-1]) == pytest.approx(km2)
+    assert slow_smallest(*maps) == pytest.approx(km2)
+
+
+def test_maps_that_do_not_overlap_mark_off_nothing() -> None:
+    assert smallest(block(0, 0), block(0, 0)) == inf
+    assert smallest(block(0, 0), block(40, 40)) == inf
+    assert smallest(block(0, 0)) == inf
+
+
+def test_maps_that_share_too_small_a_part_are_refused_and_larger_limits_refuse_more() -> None:
+    earlier = [Lattice.of(block(0, 0))]
+    check_lattice(Lattice.of(block(0, 0, 8, 8)), earlier, PrivacyLimits())
+    with pytest.raises(OutsideLimits, match="that your answers together could identify you") as refusal:
+        check_lattice(Lattice.of(block(3, 3)), earlier, PrivacyLimits())
+    assert refusal.value.figures == "The smallest part covers 0.0625 km²; this device accepts no less than 1 km²."
+    with pytest.raises(OutsideLimits):
+        check_lattice(Lattice.of(block(0, 0, 8, 8)), earlier, PrivacyLimits(min_cells=17))
+
+
+def test_a_map_of_very_many_pieces_fits_only_itself_and_too_many_patches_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chequered = block(0, 0, 70, 70).subset([square for square in range(4900) if (square // 70 + square) % 2 == 0])
+    assert len(chequered) > lattices.MAX_RECTANGLES
+    assert Lattice.of(chequered).ground_half_m == ()
+    assert both(chequered, chequered)
+    assert not both(chequered, block(0, 0))
+    monkeypatch.setattr(lattices, "MAX_PATCHES", 8)
+    assert smallest(block(2, 2), block(0, 0)) == 0.0
+
+
+def test_the_box_of_towers_far_from_the_middle_of_their_plane_is_not_too_small() -> None:
+    """The plane shows distances too short there, so that a reach in the plane is longer on the ground."""
+    latitude = np.append(np.linspace(5.0, 5.65, 40), 0.0)
+    area = cv.Towers.from_positions(latitude, np.full(41, 10.0), reach_km=265.0)
+    north = Lattice.of(area).box_e7[2] / 1e7
+    plane = area.plane
+    assert plane is not None
+    x, y = area.xy_m[:, 0], area.xy_m[:, 1]
+    farthest = int(y.argmax())
+    edge_latitude, _ = plane.to_degrees(x[[farthest]], y[[farthest]] + 1000 * 265.0)
+    assert north >= float(edge_latitude[0])
 
 
 def test_towers_fit_only_themselves() -> None:

@@ -114,11 +114,11 @@ def test_what_was_spent_is_said_in_these_words(spent: Spent, limits: PrivacyLimi
 @pytest.mark.parametrize(
     ("latitude", "longitude", "box"),
     [
-        (0, 0, (-226565, -315488, 226565, 315488)),
-        (60, 10, (599774379, 99369847, 600225541, 100630153)),
-        (-60, 10, (-600225541, 99369847, -599774379, 100630153)),
-        (0, 179.99, (-226565, 1799584512, 226565, 1800215488)),
-        (86, 20, (859774165, -1800000000, 860225187, 1800000000)),
+        (0, 0, (-227399, -316322, 227399, 316322)),
+        (60, 10, (599773545, 99368177, 600226376, 100631823)),
+        (-60, 10, (-600226376, 99368177, -599773545, 100631823)),
+        (0, 179.99, (-227399, 1799583678, 227399, 1800216322)),
+        (86, 20, (859773331, -1800000000, 860226021, 1800000000)),
     ],
 )
 def test_the_box_of_a_map(latitude: float, longitude: float, box: tuple[int, ...]) -> None:
@@ -128,13 +128,13 @@ def test_the_box_of_a_map(latitude: float, longitude: float, box: tuple[int, ...
 
 def test_the_box_of_towers_is_as_wide_as_their_reach_and_they_have_no_squares() -> None:
     lattice = Lattice.of(cv.Towers.from_positions([48.0, 48.1], [11.0, 11.2], reach_km=3.0))
-    assert lattice.box_e7 == (479727245, 109591343, 481272690, 112408581)
+    assert lattice.box_e7 == (479724743, 109587593, 481275192, 112412331)
     assert (lattice.cell_m, lattice.corner_half_m) == (0, (0, 0))
 
 
 def boxed(*box: int) -> Lattice:
     south, west, north, east = box
-    return Lattice("towers", str(box), (0, 0), 0, (0, 0), (south, west, north, east))
+    return Lattice("towers", str(box), (0, 0), 0, (0, 0), (south, west, north, east), ())
 
 
 @pytest.mark.parametrize(
@@ -163,14 +163,14 @@ def test_squares_do_not_fit_maps_of_another_kind() -> None:
     grid = Lattice.of(squares(6))
     assert compatible(grid, replace(grid, digest="other"))
     for kind in ("towers", "hexagons"):
-        other = replace(grid, digest="other", kind=kind)
+        other = replace(grid, digest="other", kind=kind, ground_half_m=())
         assert not compatible(grid, other)
         assert not compatible(other, grid)
 
 
 def test_the_box_of_larger_squares_is_wider_by_their_side() -> None:
     town = Lattice.of(cv.Grid.build(cv.Plane(0, 0), 2000, 4, 6, (-5000, -3000)))
-    assert town.box_e7 == (-453130, -630976, 453130, 630976)
+    assert town.box_e7 == (-454798, -632645, 454798, 632645)
 
 
 # --- maps -----------------------------------------------------------------------------------------------------

@@ -18,9 +18,51 @@ from crowdveil.wire import (
     new_private_key,
     public_key,
 )
+from crowdveil.wire.signing import SMALL_ORDER, check_signature
 from tests.wire.test_messages import NOTICE, PLAN, PRIVATE_KEY, SERVER_KEY, TERMS, TERMS_HASH, H
 
 OTHER = "fedcba9876543210" * 4
+PRIME = 2**255 - 19
+
+
+def test_one_signature_for_all_messages_is_refused_under_every_key_of_small_order() -> None:
+    """R = 1 and S = 0 satisfy S·B = R + h·A whenever h·A = 1, as for all messages under the key A = 1."""
+    forged = "01" + "0" * 126
+    for y in SMALL_ORDER:
+        for sign in (0x00, 0x80):
+            key = y[:-2] + f"{int(y[-2:], 16) | sign:02x}"
+            for message in range(16):
+                with pytest.raises(InputError, match="was not made with the server's key"):
+                    check_signature(key, forged, bytes([message]))
+
+
+def test_the_keys_of_small_order_are_those_whose_eightfold_is_the_identity() -> None:
+    d = -121665 * pow(121666, -1, PRIME) % PRIME
+
+    def added(one: tuple[int, int], two: tuple[int, int]) -> tuple[int, int]:
+        (x1, y1), (x2, y2) = one, two
+        product = d * x1 * x2 * y1 * y2
+        x = (x1 * y2 + x2 * y1) * pow(1 + product, -1, PRIME)
+        y = (y1 * y2 + x1 * x2) * pow(1 - product, -1, PRIME)
+        return x % PRIME, y % PRIME
+
+    def point(key: str) -> tuple[int, int]:
+        y = int.from_bytes(bytes.fromhex(key), "little") % PRIME
+        square = (y * y - 1) * pow(d * y * y + 1, -1, PRIME) % PRIME
+        x = pow(square, (PRIME + 3) // 8, PRIME)
+        x = x if x * x % PRIME == square else x * pow(2, (PRIME - 1) // 4, PRIME) % PRIME
+        assert x * x % PRIME == square
+        return x, y
+
+    ys = set()
+    for key in SMALL_ORDER:
+        one = point(key)
+        ys.add(one[1])
+        for _ in range(3):
+            one = added(one, one)
+        assert one == (0, 1)
+    # Eight points have an order that divides 8: pairs with the same y, and the two with x = 0.
+    assert len(ys) == 5
 
 
 def changed(**fields: Any) -> Terms:

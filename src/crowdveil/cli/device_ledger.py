@@ -178,9 +178,15 @@ def export(
 def import_(
     file: Annotated[Path, typer.Argument(help="The file that the other device exported.", metavar="FILE")],
     ledger: LedgerFile,
+    keep_limits: Annotated[
+        bool, typer.Option("--keep-limits", help="Keep limits that are looser than the defaults.")
+    ] = False,
 ) -> None:
-    """Continue the ledger that another device exported."""
-    made = Ledger.import_(file, ledger)
+    """Continue the ledger that another device exported.
+
+    Limits that are looser than the defaults are set back to the defaults, unless you keep them.
+    """
+    made = Ledger.import_(file, ledger, keep_limits=keep_limits)
     typer.echo(describe_ledger(list(made.entries().values()), made.spent(), made.limits()))
     note(f"Delete {file} now: whoever imports it a second time could spend your limit twice.")
 

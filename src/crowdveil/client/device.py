@@ -238,7 +238,14 @@ class Device:
 
     def status(self, campaign: str) -> ParticipantStatus:
         """Ask the server whether this device was selected in a campaign that it joined."""
-        return self._client.status(campaign, self._joined(campaign).secret)
+        entry = self._joined(campaign)
+        status = self._client.status(campaign, entry.secret)
+        if status.offer is not None and status.offer != entry.offer:
+            raise CampaignRefused(
+                "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",
+                f"It announced {entry.offer!r}.",
+            )
+        return status
 
     def leave(self, campaign: str) -> LedgerEntry:
         """Leave a campaign: have the server forget this device's seat and answer, and never answer it again.
@@ -367,7 +374,8 @@ class Device:
 
     def _seat(self, checked: CheckedCampaign, invite: str | None) -> Seat:
         key, campaign = checked.key, checked.terms.campaign
-        about = {"name": checked.terms.name, "server": self.server, "terms_hash": checked.terms.hash}
+        terms = checked.terms
+        about = {"name": terms.name, "offer": terms.offer, "server": self.server, "terms_hash": terms.hash}
         entry = self.ledger.begin(key, lambda: secrets.token_urlsafe(32), about)
         if not entry.policy_hash:
             seat = self._client.take_seat(campaign, entry.secret, invite)

@@ -98,6 +98,8 @@ class LedgerEntry:
     key: ReportKey
     name: str = ""
     """The campaign's name, for people to read."""
+    offer: str = ""
+    """What was offered to everyone when this device joined."""
     server: str = ""
     """The address at which the secret was first used; it is never sent to another one."""
     terms_hash: str = ""

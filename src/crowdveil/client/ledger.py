@@ -88,10 +88,20 @@ class Ledger:
         return cls._of_events(Path(path), [event], (), (), clock)
 
     @classmethod
-    def import_(cls, file: str | Path, path: str | Path, *, clock: Callable[[], str] = utc_now) -> Ledger:
-        """Continue, on this device, a ledger that another device exported; that one no longer answers."""
+    def import_(
+        cls, file: str | Path, path: str | Path, *, keep_limits: bool = False, clock: Callable[[], str] = utc_now
+    ) -> Ledger:
+        """Continue, on this device, a ledger that another device exported; that one no longer answers.
+
+        A file from someone else could bring limits that allow anything. So limits that are looser than the defaults are
+        set back to the defaults, unless the owner says `keep_limits`.
+        """
         moved = TransferredLedger.read(file)
         events = [*moved.events, next_event(moved.events, THE_DEVICE, "imported", {}, clock())]
+        limits = _limits(events)
+        stricter = limits.stricter(PrivacyLimits())
+        if not keep_limits and stricter != limits:
+            events.append(next_event(events, THE_DEVICE, "limits", {"limits": stricter.as_dict()}, clock()))
         return cls._of_events(Path(path), events, moved.pending, moved.excluded, clock)
 
     @classmethod
@@ -175,7 +185,7 @@ class Ledger:
     def begin(self, key: ReportKey, secret: Callable[[], str], about: Mapping[str, object]) -> LedgerEntry:
         """Record the participant's secret for a report; it is made once, before it is first sent.
 
-        `about` says to whom: the campaign's name, the server's address and the hash of the terms.
+        `about` says to whom, and for what: the campaign's name and offer, the server's address and the terms' hash.
         """
         return self._once(key, "secret", lambda _: {**about, "secret": secret()})
 
@@ -285,8 +295,9 @@ class Ledger:
 
     def _check(self, events: Sequence[LedgerEvent], charge: Charge, lattice: Lattice) -> None:
         _check_active(events)
-        check_totals(self._counted(events), charge, _limits(events))
-        check_lattice(lattice, [event.lattice for event in events if event.kind == "drawn"])
+        limits = _limits(events)
+        check_totals(self._counted(events), charge, limits)
+        check_lattice(lattice, [event.lattice for event in events if event.kind == "drawn"], limits)
 
     def _counted(self, events: Sequence[LedgerEvent]) -> Spent:
         since = ""

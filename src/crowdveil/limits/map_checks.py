@@ -19,9 +19,9 @@ from crowdveil.errors import CampaignRefused, OutsideLimits
 from crowdveil.limits.privacy_limits import PrivacyLimits
 
 NOT_TAKING_PART = "This phone does not take part."
-TOUCHING_SIDES = 1.5
-"""Cells touch if their centres are no farther apart than this, in sides: squares do across a corner, hexagons by an
-edge, and neither over a cell between them."""
+TOUCHING_SIDES = 1.2
+"""Cells touch if their centres are no farther apart than this, in sides: squares and hexagons do by an edge, and not
+across a corner, because everyone beside a line of squares that meet at corners is outside."""
 ROUNDING = 1e-9
 NEAR_KM = 2.0
 """How far around a cell its company is counted; a region as wide as this needs none."""

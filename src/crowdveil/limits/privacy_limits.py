@@ -15,6 +15,8 @@ Span = Literal["lifetime", "twelve-months"]
 
 WHOLE = ("clear_reports", "min_cells", "cells_within_2_km")
 MAY_BE_ZERO = ("clear_reports", "delta")
+AT_LEAST = ("least_charge", "cell_km", "min_cells", "cells_within_2_km", "delta")
+"""Limits that are stricter the larger they are."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,15 @@ class PrivacyLimits:
             raise InputError(
                 name, value, f"should be a {kind} number {'of at least' if name in MAY_BE_ZERO else 'above'} 0"
             )
+
+    def stricter(self, other: PrivacyLimits) -> PrivacyLimits:
+        """Return, of each limit, the stricter one of both; of spans that is `lifetime`, which is also the lesser."""
+        return PrivacyLimits(
+            **{
+                one.name: (max if one.name in AT_LEAST else min)(getattr(self, one.name), getattr(other, one.name))
+                for one in fields(self)
+            }
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the limits as a JSON object."""

@@ -2,7 +2,7 @@
 
 import { general } from "../core/formatting";
 import { NOTHING_SPENT, wholeLimit, type Spent } from "../core/limits/charge";
-import type { LimitName, PrivacyLimits, Span } from "../core/limits/privacy_limits";
+import { AT_LEAST, type LimitName, type PrivacyLimits, type Span } from "../core/limits/privacy_limits";
 
 /** e^ε: how many times as likely an answer may be from one place as from one 1 km away. */
 export function timesOf(epsilonPerKm: number): number {
@@ -15,9 +15,6 @@ export function epsilonOf(times: number, ...kept: readonly number[]): number {
 }
 
 export type Change = "stricter" | "looser" | "default";
-
-/** Limits that are stricter the larger they are. */
-const AT_LEAST: ReadonlySet<LimitName> = new Set<LimitName>(["cellKm", "minCells", "cellsWithin2Km", "delta", "leastCharge"]);
 
 /** How a limit compares with the default. */
 export function comparedWithDefault(name: LimitName, value: number | Span, usual: PrivacyLimits): Change {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { readArea } from "../../src/core/area/area";
 import { CrowdveilError } from "../../src/core/errors";
 import { chargeOf, checkTotals, describeUse, moreReports, spentPlus, type Charge, type Spent } from "../../src/core/limits/charge";
-import { compatible, latticeFields, latticeOf, readLattice } from "../../src/core/limits/lattices";
+import { checkLattice, compatible, latticeFields, latticeOf, readLattice } from "../../src/core/limits/lattices";
 import { DEFAULT_LIMITS, readLimits } from "../../src/core/limits/privacy_limits";
 import { checkTerms } from "../../src/core/limits/terms_checks";
 import { utf8 } from "../../src/core/platform/bytes";
@@ -58,7 +58,11 @@ interface SpentFields {
   readonly clear_reports: number;
   readonly reports: number;
 }
-type LimitCase = TermsCase | UseCase | TotalsCase | LatticeCase | CompatibleCase | LimitsCase;
+interface TogetherCase extends Refusal {
+  readonly kind: "together";
+  readonly areas: string;
+}
+type LimitCase = TermsCase | UseCase | TotalsCase | LatticeCase | CompatibleCase | TogetherCase | LimitsCase;
 
 const all = cases<LimitCase>("limits");
 
@@ -143,4 +147,19 @@ test("maps have the same lattices, and fit together alike", async () => {
     verdicts[`${one.compatible}`] += 1;
   }
   expect(Math.min(verdicts.true, verdicts.false)).toBeGreaterThan(20);
+});
+
+test("maps laid over each other are refused alike where they mark off too small a part", async () => {
+  let [accepted, refused] = [0, 0];
+  for (const one of all.filter((found) => found.kind === "together")) {
+    const areas = json(one.areas);
+    if (!Array.isArray(areas)) throw new Error("a list of areas is expected");
+    const lattices = await Promise.all(areas.map(async (area) => latticeOf(await readArea(area))));
+    const [earlier, lattice] = [lattices.slice(0, -1), lattices.at(-1)];
+    if (lattice === undefined) throw new Error("an area is expected");
+    await expectRefusal(() => checkLattice(lattice, earlier, DEFAULT_LIMITS), one);
+    if (one.refused === null) accepted += 1;
+    else refused += 1;
+  }
+  expect(Math.min(accepted, refused)).toBeGreaterThan(4);
 });

@@ -157,6 +157,7 @@ test("a participant is told the same about a policy's reports, information and c
 
 const NO_ENTRY: Omit<LedgerEntry, "key" | "state"> = {
   name: "",
+  offer: "",
   server: "",
   termsHash: "",
   secret: "",

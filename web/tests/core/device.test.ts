@@ -144,6 +144,14 @@ describe("a device", () => {
     await expect(device.join(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/You left campaign winter-air/);
   });
 
+  test("shows the selected no other offer than everyone was shown", async () => {
+    const { device, server } = await made(await makePolicy());
+    await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    expect((await device.status(CAMPAIGN)).offer).toBe("A sensor");
+    server.offer = "For you: https://evil.example.org/?you";
+    await expect(device.status(CAMPAIGN)).rejects.toThrow(/another offer than it announced to everyone/);
+  });
+
   test("is told what stays, and why, if it leaves too late", async () => {
     const { device, server } = await made(await makePolicy());
     await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
@@ -261,7 +269,7 @@ describe("hostile campaigns", () => {
 
 async function begun(ledger: Ledger, server: FakeServer): Promise<LedgerEntry> {
   const termsHash = server.seat()["terms_hash"] as string;
-  return ledger.begin(KEY, () => "mine", { name: "Winter air", server: SERVER, termsHash });
+  return ledger.begin(KEY, () => "mine", { name: "Winter air", offer: "A coffee", server: SERVER, termsHash });
 }
 
 test("limits are finite numbers above 0; where none is allowed, 0 means none", () => {

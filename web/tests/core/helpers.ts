@@ -65,6 +65,12 @@ export async function packed(policy: Policy): Promise<Bytes> {
   return concat([utf8("crowdveil-policy-1\n"), fromHex(policy.hash) as Bytes, body]);
 }
 
+/** A status of the right size for someone who was selected. */
+function statusText(offer: string): string {
+  const bare = { protocol: 1, campaign: CAMPAIGN, participant: 7, state: "selected", offer, padding: "" };
+  return canonicalJson({ ...bare, padding: " ".repeat(4096 - utf8(canonicalJson(bare)).length) });
+}
+
 export class FakeServer implements Transport {
   readonly requests: HttpRequest[] = [];
   readonly uploads = new Map<string, string>();
@@ -73,6 +79,8 @@ export class FakeServer implements Transport {
   /** Says of each request whether it, or its reply, is lost. */
   faults: (number: number) => "request" | "reply" | "busy" | null = () => null;
   problem: { readonly path: string; readonly reply: HttpReply } | null = null;
+  /** What the selected are told. */
+  offer = "A sensor";
 
   constructor(private readonly policy: Policy) {}
 
@@ -112,6 +120,8 @@ export class FakeServer implements Transport {
         const digest = sha256Hex(this.uploads.get(secret) ?? "");
         return ok(utf8(canonicalJson({ protocol: 1, campaign: CAMPAIGN, participant: 7, round, digest })));
       }
+      case "/status":
+        return ok(utf8(statusText(this.offer)));
       default:
         return problem(404, "not-found", "Not found");
     }

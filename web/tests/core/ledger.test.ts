@@ -18,6 +18,7 @@ const LATTICE: Lattice = {
   cellM: 1000,
   cornerHalfM: [0, 0],
   boxE7: [0, 0, 100_000, 100_000],
+  groundHalfM: [[0, 0, 20_000, 20_000]],
 };
 const STORAGES: readonly [string, () => LedgerStorage][] = [
   ["memory", () => new MemoryStorage()],
@@ -88,7 +89,7 @@ describe.each(STORAGES)("a ledger in %s", (_, storage) => {
   test("keeps the first secret, seat, symbol and receipt, in the order they came", async () => {
     const ledger = await started(storage());
     const key = keyOf("c");
-    const recipient = { name: "C", server: "https://a.example", termsHash: "ab" };
+    const recipient = { name: "C", offer: "A coffee", server: "https://a.example", termsHash: "ab" };
     await ledger.begin(key, () => "one", recipient);
     expect((await ledger.begin(key, () => "two", recipient)).secret).toBe("one");
     await ledger.seat(key, { campaign: "c", participant: 4, round: 1, policyHash: "ab", termsHash: "ab" });
@@ -143,6 +144,15 @@ describe.each(STORAGES)("a ledger in %s", (_, storage) => {
     expect((await drawIn(moved, "a", 5)).symbol).toBe(3);
     expect((await drawIn(moved, "b", 5)).symbol).toBe(5);
     await expect(moved.import(text)).rejects.toThrow(/a ledger exists already/);
+  });
+
+  test("brings no limits from elsewhere that are looser than the defaults", async () => {
+    const gift = new Ledger(storage());
+    const strange = { ...DEFAULT_LIMITS, epsilonPerKm: 1e6, clearReports: 1e6, span: "twelve-months", minCells: 2, cellKm: 0.5 } as const;
+    await gift.create(strange);
+    const moved = new Ledger(storage());
+    await moved.import(await gift.export());
+    expect(await moved.limits()).toEqual({ ...DEFAULT_LIMITS, cellKm: 0.5 });
   });
 
   test("is gone after everything was deleted, and says nothing until it is begun again", async () => {

@@ -61,6 +61,12 @@ export class Area {
     return [Number(x), Number(y)];
   }
 
+  /** The squares of a grid that were kept, by number; null where all are. */
+  keptSquares(): readonly number[] | null {
+    const kept = this.description.get("kept");
+    return Array.isArray(kept) ? kept.map(Number) : null;
+  }
+
   squaredM(cell: number, other: number): number {
     const dx = (this.xM[cell] as number) - (this.xM[other] as number);
     const dy = (this.yM[cell] as number) - (this.yM[other] as number);

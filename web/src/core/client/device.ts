@@ -228,7 +228,15 @@ export class Device {
 
   /** Ask the server whether this device was selected in a campaign that it joined. */
   async status(campaign: string): Promise<ParticipantStatus> {
-    return this.client.status(campaign, (await this.joined(campaign)).secret);
+    const entry = await this.joined(campaign);
+    const status = await this.client.status(campaign, entry.secret);
+    if (status.offer !== null && status.offer !== entry.offer) {
+      throw new CampaignRefused(
+        "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",
+        `It announced ${quoted(entry.offer)}.`,
+      );
+    }
+    return status;
   }
 
   /**
@@ -347,7 +355,7 @@ export class Device {
   private async seat(checked: CheckedCampaign, invite: string | null): Promise<Seat> {
     const { terms } = checked.announcement;
     const [key, { campaign }] = [keyOf(terms), terms];
-    const recipient = { name: terms.name, server: this.server, termsHash: terms.hash };
+    const recipient = { name: terms.name, offer: terms.offer, server: this.server, termsHash: terms.hash };
     const entry = await this.ledger.begin(key, newSecret, recipient);
     if (entry.policyHash !== "") return seatOf(entry);
     const seat = await this.client.takeSeat(campaign, entry.secret, invite);

@@ -74,6 +74,8 @@ export interface LedgerEntry {
   readonly key: ReportKey;
   /** The campaign's name, for people to read. */
   readonly name: string;
+  /** What was offered to everyone when this device joined. */
+  readonly offer: string;
   /** The address at which the secret was first used; it is never sent to another one. */
   readonly server: string;
   readonly termsHash: string;
@@ -216,6 +218,7 @@ function noEntry(key: ReportKey): LedgerEntry {
   return {
     key,
     name: "",
+    offer: "",
     server: "",
     termsHash: "",
     secret: "",
@@ -235,6 +238,7 @@ function noEntry(key: ReportKey): LedgerEntry {
 
 const TEXTS = {
   name: "name",
+  offer: "offer",
   server: "server",
   termsHash: "terms_hash",
   secret: "secret",

@@ -13,7 +13,14 @@ import type { PlainObject } from "../codec";
 import { CampaignRefused, FileFormatError, InputError, LedgerRetired } from "../errors";
 import { checkSpent, checkTotals, NOTHING_SPENT, spentPlus, type Charge, type Spent } from "../limits/charge";
 import { checkLattice, latticeFields, type Lattice } from "../limits/lattices";
-import { checkLimits, DEFAULT_LIMITS, limitsFields, type PrivacyLimits } from "../limits/privacy_limits";
+import {
+  checkLimits,
+  DEFAULT_LIMITS,
+  LIMIT_NAMES,
+  limitsFields,
+  stricterLimits,
+  type PrivacyLimits,
+} from "../limits/privacy_limits";
 import type { Place } from "../profile/place";
 import type { Seat } from "../wire/participant";
 import type { RoundNotice } from "../wire/terms";
@@ -53,9 +60,10 @@ export interface DrawTerms {
   readonly notice: RoundNotice;
 }
 
-/** To whom a secret is sent: the campaign's name, the server's address and the hash of the terms. */
+/** To whom a secret is sent, and for what: the campaign's name and offer, the server's address and the hash of the terms. */
 export interface Recipient {
   readonly name: string;
+  readonly offer: string;
   readonly server: string;
   readonly termsHash: string;
 }
@@ -84,12 +92,22 @@ export class Ledger {
     });
   }
 
-  /** Continue, on this device, a ledger that another device exported; that one no longer answers. */
+  /**
+   * Continue, on this device, a ledger that another device exported; that one no longer answers.
+   *
+   * A file from someone else could bring limits that allow anything. So limits that are looser than the defaults are set back to
+   * the defaults.
+   */
   import(text: string): Promise<void> {
     const { events, pending, excluded } = readTransfer(text);
     return this.storage.transact((stored) => {
       if (stored.events.length > 0) throw new FileFormatError("a ledger exists already; what it records stays spent");
       const all = [...events, nextEvent(events, THE_DEVICE, "imported", {}, this.clock())];
+      const limits = limitsNow(all);
+      const stricter = stricterLimits(limits, DEFAULT_LIMITS);
+      if (LIMIT_NAMES.some((name) => stricter[name] !== limits[name])) {
+        all.push(nextEvent(all, THE_DEVICE, "limits", { limits: limitsFields(stricter) }, this.clock()));
+      }
       return { append: all.map(eventRow), pending, excluded, result: undefined };
     });
   }
@@ -157,8 +175,8 @@ export class Ledger {
   }
 
   /** Record the participant's secret for a report; it is made once, before it is first sent. */
-  begin(key: ReportKey, secret: () => string, { name, server, termsHash }: Recipient): Promise<LedgerEntry> {
-    return this.once(key, "secret", () => ({ name, server, terms_hash: termsHash, secret: secret() }));
+  begin(key: ReportKey, secret: () => string, { name, offer, server, termsHash }: Recipient): Promise<LedgerEntry> {
+    return this.once(key, "secret", () => ({ name, offer, server, terms_hash: termsHash, secret: secret() }));
   }
 
   /** Record the seat that the server gave; the first one stays. */
@@ -278,8 +296,9 @@ export class Ledger {
 
   private checkReport(events: readonly LedgerEvent[], charge: Charge, lattice: Lattice): void {
     checkActive(events);
-    checkTotals(this.counted(events), charge, limitsNow(events));
-    checkLattice(lattice, drawn(events).map(latticeIn));
+    const limits = limitsNow(events);
+    checkTotals(this.counted(events), charge, limits);
+    checkLattice(lattice, drawn(events).map(latticeIn), limits);
   }
 
   private counted(events: readonly LedgerEvent[]): Spent {

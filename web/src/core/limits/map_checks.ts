@@ -14,11 +14,11 @@ export const NOT_TAKING_PART = "This phone does not take part.";
 /** How far around a cell its company is counted; a region as wide as this needs none. */
 const NEAR_KM = 2;
 /**
- * Cells touch if their centres are no farther apart than this, in sides: squares do across a corner, hexagons by an edge, and
- * neither over a cell between them.
+ * Cells touch if their centres are no farther apart than this, in sides: squares and hexagons do by an edge, and not across a
+ * corner, because everyone beside a line of squares that meet at corners is outside.
  */
-const TOUCHING_SIDES = 1.5;
-const ROUNDING = 1e-9;
+const TOUCHING_SIDES = 1.2;
+export const ROUNDING = 1e-9;
 
 /** Refuse a map that is finer or coarser than the limits, or that leaves a cell without enough others near it. */
 export async function checkMap(area: Area, limits: PrivacyLimits): Promise<void> {

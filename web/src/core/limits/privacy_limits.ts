@@ -78,6 +78,17 @@ export const LIMIT_NAMES = Object.keys(LIMIT_FIELDS) as LimitName[];
 
 const WHOLE: ReadonlySet<LimitName> = new Set<LimitName>(["clearReports", "minCells", "cellsWithin2Km"]);
 const MAY_BE_ZERO: ReadonlySet<LimitName> = new Set<LimitName>(["clearReports", "delta"]);
+/** Limits that are stricter the larger they are. */
+export const AT_LEAST: ReadonlySet<LimitName> = new Set<LimitName>(["leastCharge", "cellKm", "minCells", "cellsWithin2Km", "delta"]);
+
+/** Of each limit, the stricter one of both. */
+export function stricterLimits(one: PrivacyLimits, other: PrivacyLimits): PrivacyLimits {
+  const chosen = LIMIT_NAMES.map((name): [LimitName, number | Span] => {
+    if (name === "span") return [name, one.span === "lifetime" ? one.span : other.span];
+    return [name, AT_LEAST.has(name) ? Math.max(one[name], other[name]) : Math.min(one[name], other[name])];
+  });
+  return checkLimits(Object.fromEntries(chosen) as unknown as PrivacyLimits);
+}
 
 export function checkLimits(limits: PrivacyLimits): PrivacyLimits {
   for (const name of LIMIT_NAMES) if (name !== "span") checkNumber(name, limits[name]);
