@@ -753,7 +753,9 @@ def test_a_place_that_is_never_reported_is_replaced_by_another(look: Look, serve
         page.get_by_role("button", name="Never report this place").click()
         page.get_by_text("to places that you never report are left out").wait_for()
         page.get_by_role("button", name="Never report this place").click()
-        page.get_by_text("You do not appear to have been in this area").first.wait_for()
+        page.get_by_text("You excluded all your places in this area", exact=True).wait_for()
+        page.get_by_text("You excluded all your places in this area. Your phone answers as if").wait_for()
+        page.get_by_text("About whether you visit your place regularly").wait_for(state="detached")
         page.get_by_role("link", name="This device").first.click()
         page.get_by_role("heading", name="Places that are never reported").wait_for()
         assert page.get_by_role("button", name="Report again …").count() == 2

@@ -184,15 +184,18 @@ export class Device {
     const { announcement, policy, certificate, notice, area, charge } = checked;
     const { terms } = announcement;
     const before = await this.ledger.spentEver();
+    const hasPlace = place.cell !== NULL;
+    const neighbourKm = area.nearestNeighbourKm;
+    const excludedHere = excludedCells(area, await this.ledger.excluded()).size > 0;
     const text = [
       `Campaign ${quoted(terms.name)}, round ${notice.round + 1} of ${terms.rounds}, asks for one answer.`,
-      describePlace(area, place, terms),
+      describePlace(area, place, terms, excludedHere),
       describeReport(policy, place),
       describeInformation(policy),
-      ...(place.cell === NULL ? [] : [describeLoss(terms.epsilonPerKm, before, area.nearestNeighbourKm)]),
-      describePresence(terms, before),
+      ...(hasPlace ? [describeLoss(terms.epsilonPerKm, before, neighbourKm)] : []),
+      describePresence(terms, before, hasPlace),
       EDGE,
-      RULES[terms.rule],
+      ...(hasPlace ? [RULES[terms.rule]] : []),
       TOLD_BY_TAKING_PART,
       RECORD,
       describeCost(charge, await this.ledger.spent(), await this.ledger.limits()),
@@ -200,7 +203,7 @@ export class Device {
     const figures = [
       reportFigures(policy, place),
       informationFigures(policy),
-      lossFigures(terms.epsilonPerKm, before),
+      lossFigures(terms.epsilonPerKm, before, neighbourKm),
       presenceFigures(terms, before),
       `Checked on this device: ${explain(certificate)}`,
       `Policy, the same for everyone: ${policy.hash}.`,
@@ -424,7 +427,8 @@ function checkNoSplit(notices: readonly RoundNotice[], serverKey: string): void 
   throw new CampaignRefused(
     "The server signed two different announcements for the same round, by which people can be singled " +
       `out. ${NOT_TAKING_PART}`,
-    `Policies ${one.policyHash.slice(0, 12)} and ${other.policyHash.slice(0, 12)}.`,
+    `Terms ${one.termsHash.slice(0, 12)} and ${other.termsHash.slice(0, 12)}, policies ${one.policyHash.slice(0, 12)} and ` +
+      `${other.policyHash.slice(0, 12)}.`,
   );
 }
 
