@@ -314,10 +314,25 @@ def test_a_campaign_that_is_not_open_is_not_joined(path: Path, server: FakeServe
 
 def test_a_device_asks_for_its_status_with_its_secret(path: Path, server: FakeServer) -> None:
     device = new_device(path, server)
-    with pytest.raises(cv.InputError, match="that this device has joined"):
+    with pytest.raises(cv.InputError, match="this device has not joined it on this server"):
         device.status("noise")
+    with pytest.raises(OwnerDeclined):
+        device.join("noise", HOME, agree=lambda _: False)
     device.join("noise", HOME)
     assert device.status("noise").state == "reported"
+    device.leave("noise")
+    with pytest.raises(CampaignRefused, match="You left campaign noise, so you cannot be selected in it"):
+        device.status("noise")
+
+
+def test_a_device_without_a_seat_is_told_so(path: Path, server: FakeServer) -> None:
+    server.interfere = lambda request, reply: problem("no-seat") if request.method == "POST" else reply
+    device = new_device(path, server)
+    with pytest.raises(cv.CrowdveilError):
+        device.join("noise", HOME)
+    server.seats.clear()
+    with pytest.raises(CampaignRefused, match="You have not answered campaign noise yet: this phone has no seat in it"):
+        device.status("noise")
 
 
 def test_each_campaign_has_a_secret_of_its_own(path: Path, server: FakeServer) -> None:
@@ -352,7 +367,7 @@ def test_a_ledger_that_vanishes_while_the_device_runs_stops_it(path: Path, serve
     device = new_device(path, server)
     device.join("noise", HOME)
     path.unlink()
-    with pytest.raises(cv.FileFormatError, match="No such file"):
+    with pytest.raises(cv.FileFormatError, match="not found"):
         device.join("second", HOME)
 
 
@@ -467,7 +482,7 @@ def test_visits_to_an_excluded_place_are_dropped_before_the_profile_is_made(path
 
 def test_leaving_has_the_server_forget_and_the_device_never_answers_again(path: Path, server: FakeServer) -> None:
     device = new_device(path, server)
-    with pytest.raises(cv.InputError, match="that this device has joined"):
+    with pytest.raises(cv.InputError, match="this device has not joined it on this server"):
         device.leave("noise")
     device.join("noise", HOME)
     assert device.leave("noise").state == "withdrawn"

@@ -236,7 +236,17 @@ class Device:
 
     def status(self, campaign: str) -> ParticipantStatus:
         """Ask the server whether this device was selected in a campaign that it joined."""
-        return self._client.status(campaign, self._joined(campaign).secret)
+        entry = self._joined(campaign)
+        if entry.state == "withdrawn":
+            raise CampaignRefused(f"You left campaign {campaign}, so you cannot be selected in it.")
+        try:
+            return self._client.status(campaign, entry.secret)
+        except ServerRefused as error:
+            if error.kind != "unknown-participant" or entry.state != "joining":
+                raise
+            raise CampaignRefused(
+                f"You have not answered campaign {campaign} yet: this phone has no seat in it."
+            ) from None
 
     def leave(self, campaign: str) -> LedgerEntry:
         """Leave a campaign: have the server forget this device's seat and answer, and never answer it again.
@@ -317,7 +327,7 @@ class Device:
     def _joined(self, campaign: str) -> LedgerEntry:
         entry = self.ledger.find(campaign, self.server)
         if entry is None:
-            raise InputError("campaign", campaign, "should be a campaign that this device has joined on this server")
+            raise InputError("campaign", campaign, "this device has not joined it on this server")
         return entry
 
     # --- the steps of joining ---------------------------------------------------------------------------

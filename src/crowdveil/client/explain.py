@@ -199,7 +199,7 @@ def loss_figures(epsilon_per_km: float, spent: Spent, neighbour_km: float) -> st
 
 
 def describe_presence(terms: Terms, spent: Spent, *, has_place: bool = True) -> str:
-    """Say what others can learn about being in the area at all, and about how regularly the place, if any, is visited."""
+    """Say what others can learn about being in the area at all, and about how regularly a place is visited."""
     if terms.null_epsilon is None:
         return "The organiser will learn whether you regularly visit anywhere in this area."
     together = _together(spent.null_epsilon, terms.null_epsilon, 1.0)

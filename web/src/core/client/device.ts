@@ -231,7 +231,14 @@ export class Device {
 
   /** Ask the server whether this device was selected in a campaign that it joined. */
   async status(campaign: string): Promise<ParticipantStatus> {
-    return this.client.status(campaign, (await this.joined(campaign)).secret);
+    const { secret, state } = await this.joined(campaign);
+    if (state === "withdrawn") throw new CampaignRefused(`You left campaign ${campaign}, so you cannot be selected in it.`);
+    try {
+      return await this.client.status(campaign, secret);
+    } catch (error) {
+      if (!(error instanceof ServerRefused && error.kind === "unknown-participant" && state === "joining")) throw error;
+      throw new CampaignRefused(`You have not answered campaign ${campaign} yet: this phone has no seat in it.`);
+    }
   }
 
   /**
@@ -299,7 +306,7 @@ export class Device {
   private async joined(campaign: string): Promise<LedgerEntry> {
     const entry = await this.ledger.find(campaign, this.server);
     if (entry === null) {
-      throw new InputError("campaign", campaign, "should be a campaign that this device has joined on this server");
+      throw new InputError("campaign", campaign, "this device has not joined it on this server");
     }
     return entry;
   }
