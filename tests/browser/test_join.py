@@ -120,6 +120,7 @@ def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, se
         ]
 
         page.get_by_role("link", name="This device").first.click()
+        page.get_by_text("Exact figures").click()
         page.get_by_text("ε per km: 1 of 4.15888 is permanently used").wait_for()
         screen.shoot("device")
         with Crowd(server.url, "coffee") as crowd:
@@ -301,6 +302,7 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         page.reload()
         page.get_by_role("heading", name="Your answer is saved, but not yet delivered").wait_for()
         page.get_by_role("link", name="This device").first.click()
+        page.get_by_text("Exact figures").click()
         page.get_by_text("is permanently used").wait_for()
         page.get_by_role("link", name="Take part").click()
         # A reload in the middle of sending.
@@ -830,8 +832,9 @@ def test_files_numbers_invites_and_strangers_are_each_told_what_is_wrong(
         button.click()
         page.get_by_role("heading", name=DELIVERED).wait_for()
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_text("Before this record began").wait_for()
-        page.get_by_text("ε = 2.773").wait_for()
+        page.get_by_text("as you stated when you first took part here").wait_for()
+        page.get_by_text("Exact figures").click()
+        page.get_by_text("Before this record began: ε = 2.77259 per km").wait_for()
         screen.shoot("spent-before")
 
 
