@@ -30,6 +30,7 @@ help: ## list the targets
 
 setup: $(READY) web ## install everything that the other targets need: .venv, web/node_modules, the pages, the browsers (as root)
 	@$(MAKE) --no-print-directory browser || echo "== setup: everything else is ready"
+	@echo "ready: make demo, make test"
 
 demo: web ## run a private campaign over a synthetic city, in demo/; STAY=1 keeps its server running afterwards
 	@echo "== demo: a campaign over a synthetic city, written to demo/"

@@ -14,6 +14,8 @@ A device outside draws in the same way, from the row for NULL, where the policy 
 Symbols are numbered as the columns of `weights`; with a completion the columns that it refines, from number f on, give
 way to the refined symbols: with C cells, column f + h refined to cell j is number f + h·C + j (as in
 `Policy.symbol_name`).
+
+This module keeps nothing. That a device draws only once for a report is ensured by `client.ledger.Ledger.draw_once`.
 """
 
 from __future__ import annotations

@@ -125,6 +125,9 @@ def test_an_operator_signs_in_plans_launches_watches_and_exports(look: Look, ser
             page.get_by_role("dialog").get_by_role("button", name="Close for good").click()
         page.get_by_role("heading", name="Selection").wait_for()
         page.get_by_role("cell", name="hit").first.wait_for()
+        page.set_viewport_size({"width": 390, "height": 844})
+        chance = page.get_by_role("columnheader", name="Chance").bounding_box()
+        assert chance["x"] + chance["width"] <= 390, "the chances are seen on a phone without scrolling"
         page.get_by_label("After round 1").wait_for()
         screen.shoot("finished")
 
@@ -253,6 +256,8 @@ def test_the_keyboard_does_what_the_pointer_does(look: Look, server: Server) -> 
         for _ in range(3):
             page.keyboard.press("ArrowLeft")
         page.get_by_text("Within 1 km: at most 2 times as likely.").wait_for()
+        distances = page.get_by_role("region", name="By distance").locator("tr").first.inner_text()
+        assert distances.split("\t") == ["Distance", "1 km", "2 km", "5 km"]
         page.wait_for_function("was => document.querySelector('dl.figures dd').innerText !== was", arg=before)
 
 
@@ -495,6 +500,8 @@ def test_an_invite_leads_from_the_console_to_a_counted_report_also_in_the_dark(
         sign_in(page, server)
         page.goto("/console#/campaigns/by-invitation")
         page.get_by_text("Certified").wait_for()
+        page.get_by_text("Send each person their own invite link.").wait_for()
+        assert page.get_by_role("link", name="/join/").count() == 0
         page.get_by_label("Invites").fill("3")
         page.get_by_role("button", name="Make invites").click()
         page.get_by_text("3 invites, shown this once").wait_for()

@@ -134,6 +134,7 @@ def test_a_link_with_another_key_or_other_terms_is_refused_before_anything_is_se
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)
         page.goto(good.replace(honest, "ab" * 32))
+        page.get_by_role("heading", name="This is not the campaign you were invited to").wait_for()
         page.get_by_text("This is not the campaign that your invite link names").wait_for()
         context.close()
 

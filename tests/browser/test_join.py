@@ -120,6 +120,7 @@ def test_a_participant_imports_checks_reads_sends_and_is_selected(look: Look, se
         ]
 
         page.get_by_role("link", name="This device").first.click()
+        page.get_by_text("Exact figures").click()
         page.get_by_text("ε per km: 1 of 4.15888 is permanently used").wait_for()
         screen.shoot("device")
         with Crowd(server.url, "coffee") as crowd:
@@ -301,6 +302,7 @@ def test_what_was_drawn_is_sent_unchanged_after_lost_answers_reloads_and_no_netw
         page.reload()
         page.get_by_role("heading", name="Your answer is saved, but not yet delivered").wait_for()
         page.get_by_role("link", name="This device").first.click()
+        page.get_by_text("Exact figures").click()
         page.get_by_text("is permanently used").wait_for()
         page.get_by_role("link", name="Take part").click()
         # A reload in the middle of sending.
@@ -753,7 +755,9 @@ def test_a_place_that_is_never_reported_is_replaced_by_another(look: Look, serve
         page.get_by_role("button", name="Never report this place").click()
         page.get_by_text("to places that you never report are left out").wait_for()
         page.get_by_role("button", name="Never report this place").click()
-        page.get_by_text("You do not appear to have been in this area").first.wait_for()
+        page.get_by_text("You excluded all your places in this area", exact=True).wait_for()
+        page.get_by_text("You excluded all your places in this area. Your phone answers as if").wait_for()
+        page.get_by_text("About whether you visit your place regularly").wait_for(state="detached")
         page.get_by_role("link", name="This device").first.click()
         page.get_by_role("heading", name="Places that are never reported").wait_for()
         assert page.get_by_role("button", name="Report again …").count() == 2
@@ -828,8 +832,9 @@ def test_files_numbers_invites_and_strangers_are_each_told_what_is_wrong(
         button.click()
         page.get_by_role("heading", name=DELIVERED).wait_for()
         page.get_by_role("link", name="This device").first.click()
-        page.get_by_text("Before this record began").wait_for()
-        page.get_by_text("ε = 2.773").wait_for()
+        page.get_by_text("as you stated when you first took part here").wait_for()
+        page.get_by_text("Exact figures").click()
+        page.get_by_text("Before this record began: ε = 2.77259 per km").wait_for()
         screen.shoot("spent-before")
 
 

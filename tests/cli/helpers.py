@@ -19,13 +19,17 @@ def campaign_name(text: str) -> str:
     return re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")[-60:].strip("-")
 
 
-def refused(result: Result, *parts: str) -> None:
-    """Exit code 2, one line on stderr that says all of this, nothing on stdout, no traceback."""
+def refused(result: Result, *parts: str, figures: str | None = None) -> None:
+    """Exit code 2, one line on stderr that says all of this, nothing on stdout, no traceback.
+
+    Refusals by a device have the exact figures on a second line.
+    """
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
     lines = result.stderr.splitlines()
-    assert len(lines) == 1, lines
+    assert len(lines) == (1 if figures is None else 2), lines
+    assert figures is None or figures in lines[1]
     assert lines[0].startswith("crowdveil: ")
     for part in parts:
         assert part in lines[0]

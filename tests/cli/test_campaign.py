@@ -132,11 +132,32 @@ def test_invites_are_written_for_their_owner_alone_and_let_devices_in(
     }
     assert os.stat("invites.txt").st_mode & 0o077 == 0
     run("campaign", "start", name)
-    refused(run("crowd", name, "--devices", "25", "--invites", "invites.txt"), "invites", "one for each of 25")
-    joined = run("crowd", name, "--devices", "24", "--invites", "invites.txt")
+    too_many = run("crowd", name, "--devices", "1000", "--invites", "invites.txt")
+    refused(too_many, "devices = 1000: should be at most 24, the number of invites")
+    refused(run("crowd", name), "this campaign is by invite: give --invites FILE")
+    joined = run("crowd", name, "--invites", "invites.txt")
     assert "acknowledged: 24" in joined.stdout
-    for count, said in (("0", "count = 0"), ("many", "count = 'many'")):
+    for count, said in (
+        ("0", "count = 0"),
+        ("many", "count = 'many'"),
+        ("100000000", "count = 100000000: should be at most 240: 10 for each person who may take part"),
+    ):
         refused(run("campaign", "invites", name, "--count", count, "--out", "invites.txt"), said)
+
+
+def test_invites_that_were_made_before_a_refusal_are_in_the_file(
+    run: Run, service: LocalServer, area: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crowdveil.client.operator.MAX_INVITES", 100)
+    name = campaign_name(request.node.name)
+    run("campaign", "create", name, *PLAN, "--area", area, "--enrolment", "invite")
+    run("campaign", "invites", name, "--count", "20", "--out", "first.txt")
+    second = run("campaign", "invites", name, "--count", "240", "--out", "second.txt")
+    assert second.exit_code == 2
+    assert "200 invites were made before this happened; they are in second.txt." in second.stderr
+    assert "count = 40: should be at most 20: 10 for each person who may take part, of which 220 exist" in second.stderr
+    links = Path("second.txt").read_text().split()
+    assert len({InviteLink.parse(line).invite for line in links}) == 200
 
 
 @pytest.mark.parametrize(
@@ -148,7 +169,7 @@ def test_invites_are_written_for_their_owner_alone_and_let_devices_in(
         (["--users", "many"], ("users = 'many'", "whole number")),
         (["--users", "0"], ("users = 0", "greater than or equal to 1")),
         (["--wanted", "25"], ("wanted = 25", "24")),
-        (["--share", "0.5"], ("--wanted is missing", "either --wanted or --share")),
+        (["--share", "0.5"], ("share = '0.5'", "can't be combined with --wanted")),
         (["--epsilon-per-km", "four"], ("epsilon_per_km = 'four'", "ln4")),
         (["--epsilon-per-km", "nan"], ("epsilon_per_km = nan", "finite")),
         (["--epsilon-per-km", "-1"], ("epsilon_per_km = -1.0",)),
@@ -162,9 +183,9 @@ def test_invites_are_written_for_their_owner_alone_and_let_devices_in(
         (["--deadline", "0s"], ("deadline_s = 0",)),
         (["--seed", "7"], ("seed = '7'",)),
         (["--grade-epsilon", "x"], ("grade_epsilon = 'x'", "ln4")),
-        (["--clear"], ("asks openly", "beyond_default_limits")),
+        (["--clear"], ("asks openly", "give --beyond-default-limits")),
         (["--clear", "--null-epsilon", "1"], ("null_epsilon = '1'", "can't be combined with --clear")),
-        (["--epsilon-per-km", "20"], ("could learn more about your place", "beyond_default_limits")),
+        (["--epsilon-per-km", "20"], ("could learn more about your place", "give --beyond-default-limits")),
         (["--rule", "best"], ("--rule", "'best'")),
         (["--prior", "nowhere.csv"], ("nowhere.csv",)),
         (["--name", "two\nlines"], ("name",)),
@@ -183,6 +204,12 @@ def test_what_a_draft_needs_is_named(run: Run, service: LocalServer, area: Path)
     refused(run("campaign", "create", "never", "--area", area, "--wanted", "1"), "--users is missing")
     few = ["--area", area, "--users", "30", "--wanted", "2"]
     refused(run("campaign", "create", "never", *few), "--targets is missing")
+    some = ["--users", "24", "--area", area, "--targets", "3", "--offer", "A coffee"]
+    refused(run("campaign", "create", "never", *some), "--wanted is missing", "either --wanted or --share")
+    refused(run("campaign", "create", "never", *some, "--share", "5"), "share = '5'", "such as 0.05 for 5 %")
+    refused(run("campaign", "create", "Never", *some, "--wanted", "1"), "should be small letters, digits and -")
+    beyond = run("campaign", "create", "never", *some, "--wanted", "1", "--epsilon-per-km", "2")
+    refused(beyond, "every phone with the default limits would refuse", "give --beyond-default-limits")
     refused(run("campaign", "create", "never", *few, "--targets", "3"), "--offer is missing")
     refused(run("campaign", "create", "No Name", *few, "--targets", "3", "--offer", "x"), "campaign", "No Name")
 

@@ -243,6 +243,7 @@ def test_a_training_that_can_choose_no_half_life_says_so(compare: Compare) -> No
         (("--zone", "Mars/Crater"), ("zone = 'Mars/Crater'", "Europe/Berlin")),
         (("--towers", "towers.csv"), ("towers.csv", "not found")),
         (("--format", "snap", "--user-column", "id"), ("user_column = 'id'", "tables")),
+        (("--methods", "foo"), ("methods = 'foo'", "should be some of none, random")),
         (("--area", "nowhere.json"), ("nowhere.json", "No such file")),
         (("--area", "visits.csv"), ("visits.csv",)),
         (("--out", "visits.csv"), ("out = 'visits.csv'", "name a folder")),
@@ -252,6 +253,11 @@ def test_options_that_cannot_be_used_are_refused(
     compare: Compare, arguments: tuple[str, ...], said: tuple[str, ...]
 ) -> None:
     refused(compare(*arguments), *said)
+
+
+def test_a_picture_is_not_text(compare: Compare) -> None:
+    Path("picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    refused(compare(data="picture.png"), "picture.png: is not text")
 
 
 def test_options_of_files_are_refused_without_a_file(compare: Compare) -> None:

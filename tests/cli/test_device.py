@@ -103,7 +103,11 @@ def test_a_link_names_the_server_and_what_it_has_to_show(run: Run, campaign: str
     elsewhere = ("--server", "http://127.0.0.1:1")
     for wrong in (InviteLink(link.server, campaign, None, "0" * 64, link.terms_hash), "#"):
         text = wrong if isinstance(wrong, str) else wrong.format()
-        refused(run("device", "join", text, *MINE, "--profile", "profile.csv", "--yes"), "link")
+        figures = None if isinstance(wrong, str) else "Expected 000000000000, found"
+        refused(run("device", "join", text, *MINE, "--profile", "profile.csv", "--yes"), "link", figures=figures)
+    for torn in (link.format()[:-3], link.format().partition("#")[0], link.format().partition("&")[0]):
+        told = "the link is incomplete: copy all of it"
+        refused(run("device", "join", torn, *MINE, "--profile", "profile.csv", "--yes"), told)
     joined = run("device", "join", link.format(), *MINE, "--profile", "profile.csv", "--yes", *elsewhere)
     assert joined.exit_code == 0, joined.stderr
 
@@ -115,7 +119,8 @@ def test_leaving_is_possible_until_the_round_is_closed(join: Run, run: Run, camp
     assert "the server has forgotten this device's answer" in left.stdout
     assert "left; the server has deleted the answer" in run("device", "sent", *MINE).stdout
     refused(join("--yes"), f"You left campaign {campaign}")
-    refused(run("device", "leave", "nowhere", *MINE), "that this device has joined")
+    refused(run("device", "status", campaign, *MINE), f"You left campaign {campaign}, so you cannot be selected in it")
+    refused(run("device", "leave", "nowhere", *MINE), "this device has not joined it on this server")
 
 
 def test_excluded_places_are_listed_and_included_again_on_purpose(
@@ -128,7 +133,11 @@ def test_excluded_places_are_listed_and_included_again_on_purpose(
     told = run("device", "explain", campaign, *MINE, "--profile", "profile.csv").stdout
     assert "which you visit only occasionally" in told  # cell 3 is left
     refused(run("device", "include-again", "7", *MINE), "place = 7")
-    refused(run("device", "exclude", "40.7", *MINE), "place = '?'", "should be a number")
+    refused(run("device", "exclude", "40.7", *MINE), "place = '40.7'", "should be latitude:longitude, such as")
+    south = run("device", "exclude", "-33.9:151.2", *MINE)
+    assert south.exit_code == 0, south.stderr
+    assert "-33.9:151.2" in run("device", "excluded", *MINE).stdout
+    assert run("device", "include-again", "2", *MINE).exit_code == 0
     refused(run("device", "exclude", "91:0", *MINE), "latitude = 91")
     (number,) = Ledger("mine.ledger").excluded()
     assert run("device", "include-again", str(number), *MINE).exit_code == 0
@@ -227,7 +236,8 @@ def test_an_owners_limits_refuse_before_the_server_hears_of_the_device(join: Run
         ledger = ("--ledger", f"{number}.ledger")
         made = run("device", "create", *ledger, option, value)
         assert made.exit_code == 0, made.stderr
-        refused(run("device", "join", campaign, *ledger, "--profile", "profile.csv", "--yes"), said)
+        figures = None if option == "--min-cells" else ""
+        refused(run("device", "join", campaign, *ledger, "--profile", "profile.csv", "--yes"), said, figures=figures)
         assert "You have answered no campaign" in run("device", "sent", *ledger).stdout
     assert join("--yes").exit_code == 0
 
@@ -236,10 +246,17 @@ def test_limits_are_kept_shown_and_changed(run: Run) -> None:
     made = run("device", "create", *MINE, "--max-epsilon-per-km", "ln2", "--span", "twelve-months")
     assert made.exit_code == 0, made.stderr
     assert "place, one answer: ε = 0.693147 per km" in made.stdout
+    assert "place, all answers: ε = 2.07944 per km" in made.stdout
     assert "sums run over: any twelve months" in made.stdout
     changed = run("device", "limits", *MINE, "--clear-reports", "2", "--least-charge", "0.2")
     assert "answers in the clear: 2" in changed.stdout
-    expected = PrivacyLimits(epsilon_per_km=log(2), span="twelve-months", clear_reports=2, least_charge=0.2)
+    expected = PrivacyLimits(
+        epsilon_per_km=log(2),
+        total_epsilon_per_km=3 * log(2),
+        span="twelve-months",
+        clear_reports=2,
+        least_charge=0.2,
+    )
     assert Ledger("mine.ledger").limits() == expected
     refused(run("device", "limits", *MINE, "--min-cells", "few"), "min_cells = 'few'")
     refused(run("device", "limits", *MINE, "--max-gap-km", "far"), "max_gap_km = 'far'")
@@ -251,16 +268,22 @@ def test_a_ledger_is_begun_on_purpose_only(run: Run, campaign: str) -> None:
     Path("profile.csv").write_text(HOME)
     lost = ("--ledger", "lost.ledger")
     arguments = ["device", "join", campaign, *lost, "--profile", "profile.csv", "--yes"]
-    refused(run(*arguments), "--ledger is missing", "lost.ledger", "device create")
+    refused(run(*arguments), "lost.ledger: not found", "device create")
     refused(run("device", "create", *lost, "--already-spent", "-1"), "already spent epsilon_per_km = -1.0")
     refused(run("device", "create", *lost, "--already-spent", "1", "--lost"), "can't be combined with --lost")
     assert run("device", "create", *lost, "--already-spent", "3", "--already-spent-null", "ln2").exit_code == 0
-    refused(run(*arguments), "past your limit", "used 73 % of your limit")
+    past = "this report would add 1.38629"
+    refused(run(*arguments), "past your limit", "used 73 % of your limit", figures=past)
     refused(run("device", "create", *lost), "a ledger exists already")
-    refused(run("device", "status", campaign, *lost), "that this device has joined")
-    refused(run("device", "sent", "--ledger", "nowhere"), "nowhere")
+    refused(run("device", "status", campaign, *lost), "this device has not joined it on this server")
+    refused(run("device", "sent", "--ledger", "nowhere"), "nowhere: not found")
+    refused(run("device", "sent", "--ledger", "profile.csv"), "profile.csv: is not a ledger")
     assert run("device", "create", *MINE, "--lost").exit_code == 0
-    refused(run("device", "join", campaign, *MINE, "--profile", "profile.csv", "--yes"), "before this ledger began")
+    refused(
+        run("device", "join", campaign, *MINE, "--profile", "profile.csv", "--yes"),
+        "before this record began",
+        figures=past,
+    )
 
 
 def test_profiles_that_are_none_are_refused(join: Run) -> None:

@@ -54,6 +54,7 @@ def test_the_token_is_printed_once_and_only_its_hash_is_kept(run: Run, started: 
     assert token not in again.stdout
     assert not TOKEN.search(again.stdout)
     assert "Listening at http://127.0.0.1:8765" in again.stdout
+    assert "The operator's console: http://127.0.0.1:8765/console" in again.stdout
     assert started[0]["url"] == f"sqlite:///{database}"
 
 

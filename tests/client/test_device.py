@@ -223,7 +223,7 @@ def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(pat
         "chance that this is your part of the map, rather than a neighbouring one 1 km away, can be at most 31 % sure "
         "after your answer.",
         "chance that you are ever in this area, or that you never are, can be at most 88 % sure after your answer.",
-        "For visiting your place regularly rather than occasionally it is at most 88 % sure.",
+        "About whether you visit your place regularly or only occasionally, they can be at most 88 % sure.",
         "A place outside the map's edge counts as not being in the area, however near it is.",
         "If you regularly visit several places, your phone picked one of them at random, once.",
         "The organiser's record keeps your answer with the round, a random participant number, and a code",
@@ -233,8 +233,9 @@ def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(pat
     assert not any(jargon in told_first.text for jargon in ("ε", "NULL", "symbol", "cell", policy.hash))
     assert "at most 4 times as likely" in told_first.figures
     assert (
-        "A belief of 10% becomes, after this answer, at most 18.2% within 0.5 km, at most 30.8%" in told_first.figures
-    )
+        "A belief of 10% becomes, after this answer, at most 30.8% within 1 km, at most 64.0% within 2 km.\n"
+    ) in told_first.figures
+    assert "Two places on either side of a border count as a whole cell apart." in told_first.figures
     assert "all your answers together" not in told_first.figures
     assert "Private at ε = 1.38629" in told_first.figures
     assert policy.hash in told_first.figures
@@ -246,7 +247,7 @@ def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(pat
         device.join("second", HOME, agree=decline)
     assert "and at most 64 % sure after all your answers on maps like this one together" in told[1].text
     assert "and almost sure after all your answers together" in told[1].text
-    assert "after all your answers together, at most 30.8% within 0.5 km" in told[1].figures
+    assert "after all your answers together, at most 64.0% within 1 km" in told[1].figures
     assert "Σ ε₀ = 8.31777 for all your answers together" in told[1].figures
 
 
@@ -313,10 +314,25 @@ def test_a_campaign_that_is_not_open_is_not_joined(path: Path, server: FakeServe
 
 def test_a_device_asks_for_its_status_with_its_secret(path: Path, server: FakeServer) -> None:
     device = new_device(path, server)
-    with pytest.raises(cv.InputError, match="that this device has joined"):
+    with pytest.raises(cv.InputError, match="this device has not joined it on this server"):
         device.status("noise")
+    with pytest.raises(OwnerDeclined):
+        device.join("noise", HOME, agree=lambda _: False)
     device.join("noise", HOME)
     assert device.status("noise").state == "reported"
+    device.leave("noise")
+    with pytest.raises(CampaignRefused, match="You left campaign noise, so you cannot be selected in it"):
+        device.status("noise")
+
+
+def test_a_device_without_a_seat_is_told_so(path: Path, server: FakeServer) -> None:
+    server.interfere = lambda request, reply: problem("no-seat") if request.method == "POST" else reply
+    device = new_device(path, server)
+    with pytest.raises(cv.CrowdveilError):
+        device.join("noise", HOME)
+    server.seats.clear()
+    with pytest.raises(CampaignRefused, match="You have not answered campaign noise yet: this phone has no seat in it"):
+        device.status("noise")
 
 
 def test_an_offer_for_one_person_alone_is_refused(path: Path, server: FakeServer) -> None:
@@ -367,7 +383,7 @@ def test_a_ledger_that_vanishes_while_the_device_runs_stops_it(path: Path, serve
     device = new_device(path, server)
     device.join("noise", HOME)
     path.unlink()
-    with pytest.raises(cv.FileFormatError, match="No such file"):
+    with pytest.raises(cv.FileFormatError, match="not found"):
         device.join("second", HOME)
 
 
@@ -438,6 +454,23 @@ def test_saying_no_and_asking_again_does_not_choose_anew(path: Path, server: Fak
     assert len(set(shown)) == 1
 
 
+def test_whoever_excluded_all_places_is_told_so_and_nothing_about_a_place(path: Path, server: FakeServer) -> None:
+    latitude, longitude = (float(axis[8]) for axis in AREA.centres())
+    device = new_device(path, server)
+    checked = device.check_campaign("noise")
+    assert "You do not appear to have been in this area." in device.explain(checked, Place(NULL)).text
+    device.exclude(ExcludedPlace(latitude, longitude, 0.1))
+    told = device.explain(checked, device.place(checked, {8: 0.9})).text
+    assert "You excluded all your places in this area. Your phone answers as if you were never here." in told
+    assert not any(said in told for said in ("regularly", "several places", "do not appear"))
+    clear = FakeServer(clear_policy())
+    other = new_device(path.with_name("clear.ledger"), clear, limits=PrivacyLimits(clear_reports=1))
+    other.exclude(ExcludedPlace(latitude, longitude, 0.1))
+    checked = other.check_campaign("noise")
+    told = other.explain(checked, other.place(checked, {8: 0.9})).text
+    assert "Your phone answers as if you regularly visited nowhere here.\nYour phone will say so openly." in told
+
+
 def test_an_excluded_place_is_never_reported(path: Path, server: FakeServer) -> None:
     latitude, longitude = (float(axis[8]) for axis in AREA.centres())
     device = new_device(path, server)
@@ -465,7 +498,7 @@ def test_visits_to_an_excluded_place_are_dropped_before_the_profile_is_made(path
 
 def test_leaving_has_the_server_forget_and_the_device_never_answers_again(path: Path, server: FakeServer) -> None:
     device = new_device(path, server)
-    with pytest.raises(cv.InputError, match="that this device has joined"):
+    with pytest.raises(cv.InputError, match="this device has not joined it on this server"):
         device.leave("noise")
     device.join("noise", HOME)
     assert device.leave("noise").state == "withdrawn"
@@ -586,21 +619,22 @@ def test_terms_that_change_after_the_owner_was_shown_them_are_refused(path: Path
 def test_two_notices_of_one_round_are_a_split_view(path: Path, server: FakeServer) -> None:
     def second_look(request: HttpRequest, reply: HttpReply) -> HttpReply:
         if request.method == "POST":
-            return HttpReply(200, body=reply.body.replace(b'"round":0', b'"round":1'))
+            return HttpReply(200, body=reply.body.replace(b'"round":0', b'"round":2'))
         return reply
 
-    looks = iter([server.policy_hash, "c" * 64, "c" * 64])
+    looks = iter([(0, server.policy_hash), (1, "c" * 64), (1, "d" * 64)])
     announcement = server.announcement
 
     def announce(campaign: str) -> object:
-        server.policy_hash = next(looks)
+        server.round, server.policy_hash = next(looks)
         return announcement(campaign)
 
     server.interfere = second_look
     server.announcement = announce  # type: ignore[method-assign,assignment]
     device = new_device(path, server, check=lambda policy, *_: cv.certify(policy))
-    with pytest.raises(CampaignRefused, match="signed two different announcements for the same round"):
+    with pytest.raises(CampaignRefused, match="signed two different announcements for the same round") as refusal:
         device.join("noise", HOME)
+    assert "policies cccccccccccc and dddddddddddd." in refusal.value.figures
     assert device.ledger.spent() == Spent()
 
 

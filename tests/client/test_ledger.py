@@ -155,7 +155,7 @@ def test_a_reinstalled_device_says_what_was_already_spent(path: Path) -> None:
     with pytest.raises(LimitReached):
         ledger.draw_once(key("c"), drawn(), never)
     whole = Ledger.create(path.with_name("lost"), already_spent=Spent.whole_limit(PrivacyLimits()))
-    with pytest.raises(LimitReached, match="used up before this ledger began"):
+    with pytest.raises(LimitReached, match="used up before this record began"):
         whole.draw_once(key("c"), drawn(0.1, 0.1), never)
 
 

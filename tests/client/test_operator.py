@@ -74,6 +74,26 @@ def test_any_number_of_invites_is_made_in_as_many_requests_as_that_takes(
         operator.make_invites(NAME, 0)
 
 
+def test_a_campaign_has_at_most_ten_invites_for_each_person(
+    operator: Operator, server: ServerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("crowdveil.client.operator.MAX_INVITES", 50)
+    operator.create(NAME, plan(enrolment="invite"))
+    most = 10 * plan().users
+    with pytest.raises(cv.InputError, match=f"count = 100000000: should be at most {most}: 10 for each person who may"):
+        operator.make_invites(NAME, 100_000_000)
+    operator.make_invites(NAME, most - 30)
+    with pytest.raises(
+        ServerRefused, match="count = 50: should be at most 30: 10 for each person who may take part, of which 90 exist"
+    ):
+        operator.make_invites(NAME, 50)
+    operator.set_state(NAME, "open")
+    server.step()
+    assert operator.make_invites(NAME, 30).invites
+    with pytest.raises(ServerRefused, match=r"count = 1: should be at most 0: .* of which 120 exist"):
+        operator.invites(NAME, 1)
+
+
 def test_waiting_ends_when_the_campaign_is_open_and_when_it_is_finished(server: ServerHarness) -> None:
     def step(_: float) -> None:
         server.step()

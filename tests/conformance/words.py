@@ -80,6 +80,7 @@ def word_cases(generator: np.random.Generator) -> Iterator[Case]:
     yield from _policy_words()
 
 
+NEIGHBOURS_KM = (0.25, 1.0004, 2.5)
 SPENT = (Spent(), Spent(log(4), log(64), 0, 1), Spent(2 * log(4), log(16), 1, 1200))
 
 
@@ -91,8 +92,8 @@ def _loss_words() -> Iterator[Case]:
                 "kind": "loss",
                 "epsilon": double(epsilon),
                 "spent": number,
-                "text": explain.describe_loss(epsilon, spent, 0.25 * (number + 1)),
-                "figures": explain.loss_figures(epsilon, spent),
+                "text": explain.describe_loss(epsilon, spent, NEIGHBOURS_KM[number]),
+                "figures": explain.loss_figures(epsilon, spent, NEIGHBOURS_KM[number]),
                 "cost": explain.describe_cost(Charge(epsilon, epsilon, False), spent, limits),
             }
     for null_epsilon, grade_epsilon in ((None, None), (log(16), None), (log(64), log(64)), (9.0, 0.01)):
@@ -104,6 +105,7 @@ def _loss_words() -> Iterator[Case]:
                 "grade_epsilon": None if grade_epsilon is None else double(grade_epsilon),
                 "spent": number,
                 "text": explain.describe_presence(terms, spent),
+                "without_place": explain.describe_presence(terms, spent, has_place=False),
                 "figures": explain.presence_figures(terms, spent),
             }
 
@@ -164,6 +166,7 @@ def _policy_words() -> Iterator[Case]:
                         explain.describe_place(grid, place, terms),
                         explain.describe_report(policy, place),
                         explain.report_figures(policy, place),
+                        explain.describe_place(grid, place, terms, excluded_here=True),
                     ]
                     for place in places
                     if place.cell >= 0 or place.grade == 0
@@ -187,5 +190,5 @@ def _policy_words() -> Iterator[Case]:
         yield {"kind": "symbol", "name": symbol, "text": explain.describe_symbol(symbol)}
     yield {
         "kind": "constants",
-        "texts": [explain.EDGE, explain.RECORD, explain.TOLD_BY_TAKING_PART, *explain.RULES.values()],
+        "texts": [explain.BORDER, explain.EDGE, explain.RECORD, explain.TOLD_BY_TAKING_PART, *explain.RULES.values()],
     }

@@ -80,7 +80,7 @@ def test_a_campaign_that_would_go_past_the_limit_is_refused_though_some_is_left(
 def test_a_lost_ledger_is_answered_by_the_whole_limit() -> None:
     limits = PrivacyLimits(clear_reports=2)
     spent = Spent.whole_limit(limits)
-    assert "used up before this ledger began" in describe_use(spent, limits)
+    assert "used up before this record began" in describe_use(spent, limits)
     for charge in (Charge(0.1, 0.1, clear=False), Charge(0.1, 0.0, clear=True)):
         with pytest.raises(LimitReached):
             check_totals(spent, charge, limits)

@@ -97,7 +97,7 @@ def test_how_many_more_reports_are_left_follows_from_what_was_spent() -> None:
         (
             Spent.whole_limit(USUAL),
             USUAL,
-            "Your limit was used up before this ledger began. This phone will not answer more unless you raise the "
+            "Your limit was used up before this record began. This phone will not answer more unless you raise the "
             "limit.",
         ),
     ],

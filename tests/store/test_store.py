@@ -211,12 +211,15 @@ def test_an_invite_seats_one_device(store: Store) -> None:
     open_round(store, NAME, 0, policy(), notice=NOTICE)
     add_invites(store, NAME, [hashed("a"), hashed("b")])
     add_invites(store, NAME, [hashed("b")])
+    assert add_invites(store, NAME, [hashed("c")], at_most=2) == 2
+    assert add_invites(store, NAME, [hashed("b")], at_most=3) is None
     seat = take_seat(store, NAME, hashed("me"), hashed("a"))
     assert isinstance(seat, StoredSeat)
     assert take_seat(store, NAME, hashed("me"), hashed("a")) == seat
     assert take_seat(store, NAME, hashed("you"), hashed("a")) == "bad-invite"
     assert take_seat(store, NAME, hashed("you"), hashed("c")) == "bad-invite"
     assert take_seat(store, NAME, hashed("you")) == "bad-invite"
+    assert add_invites(store, NAME, [hashed("c")], at_most=2) == 2  # whoever used an invite counts for it
     assert isinstance(take_seat(store, NAME, hashed("you"), hashed("b")), StoredSeat)
 
 

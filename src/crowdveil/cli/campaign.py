@@ -12,11 +12,11 @@ from crowdveil.campaign.audit import check_record
 from crowdveil.cli import campaign_plan
 from crowdveil.cli.campaign_view import show_verdict, show_view, when
 from crowdveil.cli.connection import operator, operator_if_needed
-from crowdveil.cli.console import Verb, in_bytes, new_app, progress_bar, show, show_json, show_rows, working
-from crowdveil.cli.files import check_destination, write_private
+from crowdveil.cli.console import Verb, in_bytes, new_app, note, progress_bar, show, show_json, show_rows, working
+from crowdveil.cli.files import append_private, check_destination, write_private
 from crowdveil.cli.options import missing, read_real, read_whole, taking
 from crowdveil.client import InviteLink, Operator
-from crowdveil.errors import FileFormatError, InputError
+from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 from crowdveil.wire import AuditRecord
 
 EXAMPLES = """\b
@@ -140,12 +140,21 @@ def invites(
     """
     check_destination("out", out, (".txt",))
     many = read_whole("count", count, 1)
+    written = 0
     with progress_bar("making invites") as report:
-        made = server.make_invites(campaign, many, progress=report)
-    names = (made.server_key, made.terms_hash, made.policy_hash)
-    links = [InviteLink(site or server.url, campaign, one, *names).format(page) for one in made.invites]
-    write_private(out, "".join(f"{link}\n" for link in links).encode("ascii"))  # whoever reads one can use it
-    show("Invites", {"campaign": campaign, "invites": f"{len(made.invites):,}", "written": str(out)})
+        try:
+            for batch in server.invite_batches(campaign, many, progress=report):
+                names = (batch.server_key, batch.terms_hash, batch.policy_hash)
+                links = [InviteLink(site or server.url, campaign, one, *names).format(page) for one in batch.invites]
+                # Whoever reads a link can use it. Each batch is written before the next one is made.
+                lines = "".join(f"{link}\n" for link in links).encode("ascii")
+                (append_private if written else write_private)(out, lines)
+                written += len(links)
+        except CrowdveilError:
+            if written:
+                note(f"{written:,} invites were made before this happened; they are in {out}.")
+            raise
+    show("Invites", {"campaign": campaign, "invites": f"{written:,}", "written": str(out)})
 
 
 @app.command(cls=Verb, epilog=_example("link noise-map"))

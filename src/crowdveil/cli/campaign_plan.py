@@ -37,7 +37,7 @@ from crowdveil.cli.options import (
     taking,
 )
 from crowdveil.client import Operator
-from crowdveil.errors import InputError
+from crowdveil.errors import InputError, ServerRefused
 from crowdveil.extras import require_extra
 from crowdveil.policy.checks import check_prior
 from crowdveil.prior import read_prior
@@ -192,8 +192,12 @@ def plan_fields(
         return {}
     if users is None:
         raise missing("users", "say how many people may take part")
-    if (wanted is None) == (share is None):
+    if wanted is not None:
+        refuse({"share": share}, "can't be combined with --wanted")
+    if wanted is None and share is None:
         raise missing("wanted", "say how many people are to be selected, with either --wanted or --share")
+    if share is not None and not 0 < read_real("share", share) < 1:
+        raise InputError("share", share, "should be above 0 and below 1, such as 0.05 for 5 %")
     epsilons["epsilon_per_km"] = EPSILON if epsilon_per_km is None else epsilon_per_km
     reals["delta"] = DELTA if delta is None else delta
     fields: PlanFields = {key: str(text) for key, text in texts.items() if text is not None}
@@ -226,8 +230,13 @@ def create(
         raise missing("area", "say what to cover, with --area, --targets and so on, or with a whole --plan")
     if "offer" not in fields:
         raise missing("offer", "say what the people who are selected are told and offered")
+    plan = campaign_plan({"name": campaign, **fields})
     with working("making the draft"):
-        view = server.create(campaign, campaign_plan({"name": campaign, **fields}))
+        try:
+            view = server.create(campaign, plan)
+        except ServerRefused as error:  # the server names the field, people here need the option
+            detail = error.detail.replace("set beyond_default_limits", "give --beyond-default-limits")
+            raise ServerRefused(error.kind, detail) from None
     show_view(view, json)
     if not json and view.state == "draft":
         note(
@@ -273,7 +282,7 @@ def preview(
     if json:
         show_json(found.model_dump(mode="json"))
     else:
-        show_preview(found, plan.epsilon_per_km)
+        show_preview(found, plan)
 
 
 def _read_places(area: Path | None, targets: str | None, prior: Path | None) -> PlanFields:

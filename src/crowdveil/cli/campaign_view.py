@@ -56,8 +56,10 @@ def _protected(plan: CampaignPlan) -> str:
     return f"the place, being a regular visitor (ε₁ = {exact(plan.grade_epsilon)}) and {outside}"
 
 
-def show_preview(preview: Preview, epsilon_per_km: float) -> None:
+def show_preview(preview: Preview, plan: CampaignPlan) -> None:
     """Print what a campaign promises, and what other settings would."""
+    epsilon_per_km = plan.epsilon_per_km
+    assumed = "people spread evenly; give --prior if you know better" if plan.prior is None else "the plan's prior"
     smallest = rounded_up_below(preview.private_from_epsilon_per_km, epsilon_per_km)
     show(
         "Preview",
@@ -68,6 +70,7 @@ def show_preview(preview: Preview, epsilon_per_km: float) -> None:
             "certified": f"the first round's policy is private at ε ≥ {smallest} per km",
             "selected": f"{preview.beta:.2%} of the people who report in the first round (β)",
             "expected coverage": f"{preview.expected_coverage:.2%} of the people selected regularly visit a target",
+            "assumes": assumed,
             "by chance": f"{preview.by_chance:.2%} if people were selected at random",
         },
     )

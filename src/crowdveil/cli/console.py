@@ -61,7 +61,7 @@ class Verbs(TyperGroup):
         try:
             return super().invoke(ctx)
         except CrowdveilError as error:
-            fail(str(error))
+            fail(str(error), error.figures)
         except UsageError as error:
             if type(error).__name__ == "NoArgsIsHelpError":
                 raise
@@ -77,13 +77,18 @@ class Verbs(TyperGroup):
             fail("not enough memory for an area of this size; use larger cells")
 
 
-def fail(message: str) -> NoReturn:
-    """Print on one line what was wrong, and end with exit code 2."""
-    line = " ".join(message.split())
-    # Names of files and fields may hold control characters, or bytes that a terminal cannot show.
-    shown = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
-    typer.echo(f"crowdveil: {shown}", err=True)
+def fail(message: str, figures: str = "") -> NoReturn:
+    """Print on one line what was wrong, on the next the exact numbers if there are any, and end with exit code 2."""
+    typer.echo(f"crowdveil: {_one_line(message)}", err=True)
+    if figures:
+        typer.echo(_one_line(figures), err=True)
     raise typer.Exit(BAD_INPUT)
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    # Names of files and fields may hold control characters, or bytes that a terminal cannot show.
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
 
 
 def warn(message: str) -> None:

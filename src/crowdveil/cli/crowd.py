@@ -13,11 +13,11 @@ import typer
 from crowdveil.area import Area
 from crowdveil.cli.connection import SERVER, Server
 from crowdveil.cli.console import Verb, new_app, progress_bar, show, working
-from crowdveil.cli.device_limits import changed, limit_changes
+from crowdveil.cli.device_limits import limit_changes, new_limits
 from crowdveil.cli.files import open_folder
-from crowdveil.cli.options import read_whole, taking
+from crowdveil.cli.options import missing, read_whole, taking
 from crowdveil.cli.traces import CITY_WEEKS, TraceSource, read_source, source, warn_of_visits_outside
-from crowdveil.client import DeviceSettings, InviteLink, PrivacyLimits
+from crowdveil.client import DeviceSettings, InviteLink
 from crowdveil.client.fleet import PATIENT, Fleet, FleetTotals, announcements, join_campaign, scratch_ledgers
 from crowdveil.codec import read_text
 from crowdveil.errors import CampaignRefused, InputError
@@ -48,7 +48,11 @@ def run(
     server: Server = SERVER,
     devices: Annotated[
         str | None,
-        typer.Option(help=f"Number of devices (default: {DEVICES:,}, or all people in the traces).", metavar="NUMBER"),
+        typer.Option(
+            help=f"Number of devices (default: as many as --invites, or {DEVICES:,}, but no more than people in the "
+            "traces).",
+            metavar="NUMBER",
+        ),
     ] = None,
     seed: Annotated[
         str, typer.Option(help="Seed of the synthetic city, and of the order in which people join.", metavar="NUMBER")
@@ -73,12 +77,16 @@ def run(
     started = perf_counter()
     many = None if devices is None else read_whole("devices", devices, 1, MAX_DEVICES)
     generator = np.random.default_rng(read_whole("seed", seed, 0))
-    limits = changed(PrivacyLimits(), changes)
+    limits = new_limits(changes)
     workers = read_whole("concurrency", concurrency, 1, MAX_DEVICES)
     cards = () if invites is None else tuple(_invite(line, campaign) for line in read_text(invites).split())
+    if many is not None and invites is not None and many > len(cards):
+        raise InputError("devices", many, f"should be at most {len(cards):,}, the number of invites")
     with ExitStack() as stack:
         info = stack.enter_context(announcements(server, campaign))()
-        profiles = _profiles(traces, info, many, generator)
+        if info.terms.enrolment == "invite" and not cards:
+            raise missing("invites", "this campaign is by invite: give --invites FILE")
+        profiles = _profiles(traces, info, many, len(cards) or DEVICES, generator)
         if ledgers is not None:
             open_folder(ledgers, "ledgers")
         folder = ledgers or stack.enter_context(scratch_ledgers())
@@ -111,15 +119,18 @@ def _facts(totals: FleetTotals, seconds: float) -> dict[str, str]:
 
 
 def _profiles(
-    traces: TraceSource, info: Announcement, many: int | None, generator: np.random.Generator
+    traces: TraceSource, info: Announcement, many: int | None, usual: int, generator: np.random.Generator
 ) -> list[dict[int, float]]:
-    """Make the profiles of the campaign's cells, in the order in which their owners join."""
+    """Make the profiles of the campaign's cells, in the order in which their owners join.
+
+    If nobody said how many, there are at most as many as usual.
+    """
     if info.state in ("closed", "finished"):
         raise CampaignRefused(f"campaign {info.terms.campaign} is {info.state}; nobody can join any more")
     area = Area.from_description(info.terms.area)
     if traces.data is None:
         with working("making a synthetic city"):
-            visits = synthetic_visits_in(area, generator, users=many or DEVICES, weeks=CITY_WEEKS)
+            visits = synthetic_visits_in(area, generator, users=many or usual, weeks=CITY_WEEKS)
     else:
         visits = read_source(traces)
     warn_of_visits_outside(check_overlap(visits, area), visits, "the campaign's area")
@@ -128,4 +139,4 @@ def _profiles(
     people = generator.permutation(len(found))
     if many is not None and many > len(people):
         raise InputError("devices", many, f"should be at most the {len(people):,} people in the traces")
-    return [dict(found[person]) for person in people[: DEVICES if many is None else many].tolist()]
+    return [dict(found[person]) for person in people[: usual if many is None else many].tolist()]

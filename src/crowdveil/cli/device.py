@@ -19,6 +19,7 @@ from crowdveil.cli.traces import TraceSource, read_source, source
 from crowdveil.client import Device, DeviceSettings, HttpTransport, InviteLink, LocationHistory
 from crowdveil.client.explain import Explanation
 from crowdveil.client.history import read_profile, visits_of
+from crowdveil.errors import FileFormatError
 
 __all__ = ["app"]
 
@@ -82,7 +83,7 @@ def _connected(
     """Connect to the server that the link names, or to the given one."""
     link = InviteLink.parse(campaign) if "#" in campaign or "/" in campaign else None
     if not ledger.exists():
-        raise missing("ledger", f"there is no ledger at {ledger}; make one with `crowdveil device create`")
+        raise FileFormatError(f"{ledger}: not found; make a ledger with `crowdveil device create --ledger {ledger}`")
     with HttpTransport(server if link is None else link.server) as transport:
         yield Device(settings, ledger, transport, today=lambda: day), link.campaign if link else campaign, link
 
@@ -182,7 +183,10 @@ def leave(campaign: Id, ledger: LedgerFile, server: Server = SERVER) -> None:
     """
     with HttpTransport(server) as transport, working("asking"):
         entry = Device(DeviceSettings(), ledger, transport).leave(campaign)
-    show("Left", {"campaign": entry.campaign, "state": "the server has forgotten this device's answer"})
+    state = "the server has forgotten this device's answer"
+    if entry.charge is None:
+        state = "this device had not answered, and will not"
+    show("Left", {"campaign": entry.campaign, "state": state})
 
 
 def _told(explanation: Explanation, verbose: bool) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from crowdveil.cli.console import Verb, new_app, note, show, show_rows
-from crowdveil.cli.device_limits import changed, limit_changes, limit_facts
+from crowdveil.cli.device_limits import changed, limit_changes, limit_facts, new_limits
 from crowdveil.cli.options import read_epsilon, read_real, read_whole, refuse, taking
-from crowdveil.client import ExcludedPlace, Ledger, PrivacyLimits, Spent
+from crowdveil.client import ExcludedPlace, Ledger, Spent
 from crowdveil.client.excluded import DEFAULT_RADIUS_KM
 from crowdveil.client.explain import describe_ledger, ledger_figures
 from crowdveil.codec import canonical_json, parse_json, read_text, write_atomically
@@ -28,6 +29,7 @@ LedgerFile = Annotated[
     Path, typer.Option(help="The file where this device records every answer it has given.", metavar="FILE")
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", help="Show the exact figures too.")]
+NEGATIVE_LATITUDE = re.compile(r"-[0-9.]")
 SPLIT = 3
 """Exit code if notices prove that a server showed different people different campaigns."""
 
@@ -75,7 +77,7 @@ def create(
     The ledger counts every answer of this device, to all servers. One person should have one. After a reinstall, say
     what was spent before, or --lost.
     """
-    limits = changed(PrivacyLimits(), changes)
+    limits = new_limits(changes)
     if lost:
         refuse(
             {"already_spent": already_spent, "already_spent_null": already_spent_null}, "can't be combined with --lost"
@@ -120,7 +122,19 @@ def sent(ledger: LedgerFile, verbose: Verbose = False) -> None:
         note("This ledger was moved to another device and no longer answers.")
 
 
-@app.command(cls=Verb, epilog="Example: crowdveil device exclude 40.7128:-74.0060 --ledger mine.ledger --radius-km 0.5")
+class PlaceVerb(Verb):
+    """A verb whose argument may be a place with a negative latitude, which would otherwise be read as an option."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments, with such a place behind --."""
+        places = [] if "--" in args else [one for one in args if NEGATIVE_LATITUDE.match(one)]
+        rest = [one for one in args if one not in places]
+        return list(super().parse_args(ctx, [*rest, "--", *places] if places else args))
+
+
+@app.command(
+    cls=PlaceVerb, epilog="Example: crowdveil device exclude 40.7128:-74.0060 --ledger mine.ledger --radius-km 0.5"
+)
 def exclude(
     place: Annotated[str, typer.Argument(help="The place, as latitude:longitude.", metavar="PLACE")],
     ledger: LedgerFile,
@@ -133,12 +147,12 @@ def exclude(
     Visits there are ignored from now on, and the part of a map that contains it is never reported. What was sent before
     stays sent.
     """
-    latitude, _, longitude = place.partition(":")
+    latitude, colon, longitude = place.partition(":")
+    if not colon:
+        raise InputError("place", place, "should be latitude:longitude, such as 40.7128:-74.0060")
     found = Ledger(ledger)
     found.exclude(
-        ExcludedPlace(
-            read_real("place", latitude), read_real("place", longitude or "?"), read_real("radius_km", radius_km)
-        )
+        ExcludedPlace(read_real("place", latitude), read_real("place", longitude), read_real("radius_km", radius_km))
     )
     note(f"This device will never report from {place}.")
 

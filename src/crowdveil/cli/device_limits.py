@@ -13,6 +13,8 @@ from crowdveil.cli.options import read_epsilon, read_whole, written_as_logarithm
 from crowdveil.client import PrivacyLimits
 
 USUAL = PrivacyLimits()
+REPORTS = 3
+"""How many answers a new ledger allows that each cost as much as one may."""
 ONE, ALL = "in one answer", "over all answers together"
 
 
@@ -50,11 +52,16 @@ def limit_changes(
     ] = None,
     total_epsilon_per_km: Annotated[
         str | None,
-        typer.Option(help=f"Maximum of ε per km {ALL} (default: 3 times that of one).", metavar="NUMBER"),
+        typer.Option(
+            help=f"Maximum of ε per km {ALL} (default in a new ledger: 3 times that of one).", metavar="NUMBER"
+        ),
     ] = None,
     total_null_epsilon: Annotated[
         str | None,
-        typer.Option(help=f"Maximum of ε₀ and ε₁ {ALL} (default: 3 times that of one).", metavar="NUMBER"),
+        typer.Option(
+            help=f"Maximum of ε₀ and ε₁ {ALL} (default in a new ledger: 3 times the larger of those of one).",
+            metavar="NUMBER",
+        ),
     ] = None,
     clear_reports: Annotated[
         str | None,
@@ -132,6 +139,16 @@ def limit_changes(
 def changed(limits: PrivacyLimits, changes: dict[str, Any]) -> PrivacyLimits:
     """Return the limits with some of them changed."""
     return replace(limits, **changes)
+
+
+def new_limits(changes: dict[str, Any]) -> PrivacyLimits:
+    """Return the limits of a new ledger; sums that were not named are 3 times what one answer may cost."""
+    one = replace(USUAL, **changes)
+    totals: dict[str, Any] = {
+        "total_epsilon_per_km": REPORTS * one.epsilon_per_km,
+        "total_null_epsilon": REPORTS * max(one.null_epsilon, one.grade_epsilon),
+    }
+    return replace(one, **{name: total for name, total in totals.items() if name not in changes})
 
 
 def limit_facts(limits: PrivacyLimits) -> dict[str, str]:

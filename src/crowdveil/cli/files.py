@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import tempfile
 from collections.abc import Callable
@@ -63,6 +64,15 @@ def write_private(path: Path, content: bytes) -> int:
     """Write bytes to a file that nobody else may read, whatever the umask; return their number."""
     with working(f"writing {path}"):
         return write_atomically(path, lambda temporary: temporary.write_bytes(content), private=True)
+
+
+def append_private(path: Path, content: bytes) -> int:
+    """Add bytes to a file that `write_private` made, and wait until they are on the disk; return their number."""
+    with path.open("ab") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return len(content)
 
 
 def load_area(path: Path) -> Area:

@@ -17,6 +17,7 @@ from crowdveil.cli.console import Verb, in_bytes, new_app, note, progress_bar, s
 from crowdveil.cli.files import check_destination, load_area, write_file
 from crowdveil.cli.options import (
     CONFIDENCE,
+    EPSILON,
     EPSILON_HELP,
     GRADE_EPSILON,
     GRADE_EPSILON_HELP,
@@ -79,8 +80,8 @@ app = new_app()
 def run(
     area: Annotated[Path, typer.Option(help="The area (.json), from `crowdveil area`.", metavar="FILE")],
     targets: Annotated[str, typer.Option(help=TARGETS_HELP, metavar="LIST")],
-    epsilon_per_km: Annotated[str, typer.Option(help=EPSILON_HELP, metavar="NUMBER")],
     out: Annotated[Path, typer.Option(help="Where to write the policy: .json, or .cvp (compact).", metavar="FILE")],
+    epsilon_per_km: Annotated[str, typer.Option(help=EPSILON_HELP, metavar="NUMBER")] = EPSILON,
     prior: Annotated[
         Path | None,
         typer.Option(

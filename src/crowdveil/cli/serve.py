@@ -168,3 +168,4 @@ def _hand_over(token: str, path: Path | None) -> None:
 
 def _tell_ready(url: str) -> None:
     typer.echo(f"Listening at {url} (Ctrl-C ends it)")
+    typer.echo(f"The operator's console: {url}/console")

@@ -182,19 +182,17 @@ class Device:
     def explain(self, checked: CheckedCampaign, place: Place) -> Explanation:
         """Explain what would leave the device, what others can learn from it at most, and what it costs."""
         terms, policy, before = checked.terms, checked.policy, self.ledger.spent_ever()
+        has_place, neighbour_km = place.cell != NULL, checked.area.nearest_neighbour_km
+        excluded_here = bool(excluded_cells(checked.area, list(self.ledger.excluded().values())))
         text = [
             f"Campaign {terms.name!r}, round {checked.round + 1} of {terms.rounds}, asks for one answer.",
-            explain.describe_place(checked.area, place, terms),
+            explain.describe_place(checked.area, place, terms, excluded_here=excluded_here),
             explain.describe_report(policy, place),
             explain.describe_information(policy),
-            *(
-                []
-                if place.cell == NULL
-                else [explain.describe_loss(terms.epsilon_per_km, before, checked.area.nearest_neighbour_km)]
-            ),
-            explain.describe_presence(terms, before),
+            *([explain.describe_loss(terms.epsilon_per_km, before, neighbour_km)] if has_place else []),
+            explain.describe_presence(terms, before, has_place=has_place),
             explain.EDGE,
-            explain.RULES[terms.rule],
+            *([explain.RULES[terms.rule]] if has_place else []),
             explain.TOLD_BY_TAKING_PART,
             explain.RECORD,
             explain.describe_cost(checked.charge, self.ledger.spent(), self.ledger.limits()),
@@ -202,7 +200,7 @@ class Device:
         figures = [
             explain.report_figures(policy, place),
             explain.information_figures(policy),
-            explain.loss_figures(terms.epsilon_per_km, before),
+            explain.loss_figures(terms.epsilon_per_km, before, neighbour_km),
             explain.presence_figures(terms, before),
             f"Checked on this device: {checked.certificate.explain()}",
             f"Policy, the same for everyone: {policy.hash}.",
@@ -239,7 +237,16 @@ class Device:
     def status(self, campaign: str) -> ParticipantStatus:
         """Ask the server whether this device was selected in a campaign that it joined."""
         entry = self._joined(campaign)
-        status = self._client.status(campaign, entry.secret)
+        if entry.state == "withdrawn":
+            raise CampaignRefused(f"You left campaign {campaign}, so you cannot be selected in it.")
+        try:
+            status = self._client.status(campaign, entry.secret)
+        except ServerRefused as error:
+            if error.kind != "unknown-participant" or entry.state != "joining":
+                raise
+            raise CampaignRefused(
+                f"You have not answered campaign {campaign} yet: this phone has no seat in it."
+            ) from None
         if status.offer is not None and status.offer != entry.offer:
             raise CampaignRefused(
                 "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",
@@ -326,7 +333,7 @@ class Device:
     def _joined(self, campaign: str) -> LedgerEntry:
         entry = self.ledger.find(campaign, self.server)
         if entry is None:
-            raise InputError("campaign", campaign, "should be a campaign that this device has joined on this server")
+            raise InputError("campaign", campaign, "this device has not joined it on this server")
         return entry
 
     # --- the steps of joining ---------------------------------------------------------------------------
@@ -343,11 +350,14 @@ class Device:
         for _ in range(SEAT_ATTEMPTS):
             checked = self.check_campaign(campaign, link)
             notices.append(checked.notice)
-            if find_split(notices, checked.terms.server_key) is not None:
+            split = find_split(notices, checked.terms.server_key)
+            if split is not None:
+                one, other = split
                 raise CampaignRefused(
                     "The server signed two different announcements for the same round, by which people can be singled "
                     f"out. {NOT_TAKING_PART}",
-                    f"Policies {notices[0].policy_hash[:12]} and {checked.notice.policy_hash[:12]}.",
+                    f"Terms {one.terms_hash[:12]} and {other.terms_hash[:12]}, policies {one.policy_hash[:12]} and "
+                    f"{other.policy_hash[:12]}.",
                 )
             since = self._monotonic()
             place = self.place(checked, history)

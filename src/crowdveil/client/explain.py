@@ -33,7 +33,7 @@ from crowdveil.wire import Terms
 BELIEF_BEFORE = 0.1
 """The example in every explanation: an observer who believes something with a probability of 1 in 10."""
 DISTANCES_KM = (0.5, 1.0, 2.0)
-"""Distances for which the figures are given."""
+"""Distances for which the figures are given, where they are larger than that of neighbouring cells."""
 ALMOST_SURE = 0.99
 """A belief above this is called "almost sure", because "at most 100 % sure" would say nothing."""
 MAX_SYMBOLS = 5
@@ -61,6 +61,7 @@ RECORD = (
     "The organiser's record keeps your answer with the round, a random participant number, and a code that only your "
     "phone can match."
 )
+BORDER = "Two places on either side of a border count as a whole cell apart."
 EDGE = "A place outside the map's edge counts as not being in the area, however near it is."
 RULES = {
     "random": "If you regularly visit several places, your phone picked one of them at random, once.",
@@ -91,8 +92,18 @@ def largest_belief(before: float, epsilon_per_km: float, distance_km: float) -> 
 # --- the place and the report -----------------------------------------------------------------------------------
 
 
-def describe_place(area: Area, place: Place, terms: Terms) -> str:
-    """Say which place the answer is about, so that the owner sees it before agreeing."""
+def describe_place(area: Area, place: Place, terms: Terms, *, excluded_here: bool = False) -> str:
+    """Say which place the answer is about, so that the owner sees it before agreeing.
+
+    `excluded_here` says whether the owner excluded places in this area, which may be why there is none.
+    """
+    if place.cell == NULL and excluded_here:
+        if terms.grade_epsilon is None:
+            return (
+                "You excluded places in this area and regularly visit no other. Your phone answers as if you regularly "
+                "visited nowhere here."
+            )
+        return "You excluded all your places in this area. Your phone answers as if you were never here."
     if place.cell == NULL:
         seen = "regularly visit anywhere in" if terms.grade_epsilon is None else "appear to have been in"
         return f"You do not {seen} this area."
@@ -168,23 +179,27 @@ def describe_loss(epsilon_per_km: float, spent: Spent, neighbour_km: float) -> s
     )
 
 
-def loss_figures(epsilon_per_km: float, spent: Spent) -> str:
-    """Give ε and the bounds that it means at several distances, now and with all reports before."""
+def loss_figures(epsilon_per_km: float, spent: Spent, neighbour_km: float) -> str:
+    """Give ε and the bounds that it means at several distances, now and with all reports before.
+
+    No bound is given for less than the distance of neighbouring cells: it would not hold across their border.
+    """
     lines = [f"ε = {epsilon_per_km:.6g} per km: {in_plain_words(epsilon_per_km)}."]
     losses = {"this answer": epsilon_per_km}
     if spent.epsilon_per_km > 0:
         losses["all your answers together"] = spent.epsilon_per_km + epsilon_per_km
     for name, epsilon in losses.items():
         bounds = ", ".join(
-            f"at most {percent_up(largest_belief(BELIEF_BEFORE, epsilon, d), 1)} within {d:g} km" for d in DISTANCES_KM
+            f"at most {percent_up(largest_belief(BELIEF_BEFORE, epsilon, d), 1)} within {d:.3g} km"
+            for d in _distances_from(neighbour_km)
         )
         lines.append(f"A belief of {BELIEF_BEFORE:.0%} becomes, after {name}, {bounds}.")
-    lines.append("Distances are between the middles of cells: two places on either side of a border are a cell apart.")
+    lines.append(f"Distances are between the middles of cells. {BORDER}")
     return "\n".join(lines)
 
 
-def describe_presence(terms: Terms, spent: Spent) -> str:
-    """Say what others can learn about how regularly the place is visited, and about being in the area at all."""
+def describe_presence(terms: Terms, spent: Spent, *, has_place: bool = True) -> str:
+    """Say what others can learn about being in the area at all, and about how regularly a place is visited."""
     if terms.null_epsilon is None:
         return "The organiser will learn whether you regularly visit anywhere in this area."
     together = _together(spent.null_epsilon, terms.null_epsilon, 1.0)
@@ -194,10 +209,13 @@ def describe_presence(terms: Terms, spent: Spent) -> str:
             f"{chance} regularly visit somewhere in this area, or that you do not, can be "
             f"{_sure(terms.null_epsilon, 1.0)} after your answer{together}."
         )
+    often = (
+        " About whether you visit your place regularly or only occasionally, they can be "
+        f"{_sure(terms.grade_epsilon, 1.0)}."
+    )
     return (
         f"{chance} are ever in this area, or that you never are, can be {_sure(terms.null_epsilon, 1.0)} after your "
-        f"answer{together}. For visiting your place regularly rather than occasionally it is "
-        f"{_sure(terms.grade_epsilon, 1.0)}."
+        f"answer{together}.{often if has_place else ''}"
     )
 
 
@@ -260,6 +278,12 @@ def ledger_figures(entries: Sequence[LedgerEntry], spent: Spent, limits: Privacy
             cost += ", in the clear" if entry.charge.clear else ""
         lines.append(f"{entry.campaign} (server {entry.key.server_key[:12]}): {cost}")
     return "\n".join(lines)
+
+
+def _distances_from(neighbour_km: float) -> list[float]:
+    """Return the distance of neighbouring cells, and the usual ones that are larger and do not read the same."""
+    larger = [d for d in DISTANCES_KM if d > neighbour_km and f"{d:.3g}" != f"{neighbour_km:.3g}"]
+    return [neighbour_km, *larger]
 
 
 def _together(spent: float, more: float, distance_km: float, where: str = "") -> str:

@@ -21,6 +21,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 CAMPAIGN = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 JOIN = "/join/"
 EXAMPLE = "https://crowd.example.org/join/noise-map#key=...&terms=..."
+INCOMPLETE = "the link is incomplete: copy all of it"
 IN_FRAGMENT = {"server", "campaign", "invite", "key", "terms", "policy"}
 
 
@@ -42,7 +43,7 @@ class InviteLink:
         for name in ("key", "terms_hash", "policy_hash"):
             value = getattr(self, name)
             if not (value is None and name == "policy_hash") and not DIGEST.fullmatch(value or ""):
-                raise InputError(f"link {name.removesuffix('_hash')}", value, "should be 64 digits and letters a to f")
+                raise InputError(f"link {name.removesuffix('_hash')}", value, INCOMPLETE)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -51,16 +52,16 @@ class InviteLink:
             parts = urlsplit(text.strip())
             pairs = parse_qsl(parts.fragment, keep_blank_values=True, strict_parsing=True)
         except ValueError:
-            raise InputError("link", text, f"should be an invite link such as {EXAMPLE}") from None
+            raise _not_a_link(text) from None
         said = dict(pairs)
         if len(said) < len(pairs) or not set(said) <= IN_FRAGMENT or ("server" in said) != ("campaign" in said):
-            raise InputError("link", text, f"should be an invite link such as {EXAMPLE}")
+            raise _not_a_link(text)
         if "server" in said:
             server, campaign = said["server"], said["campaign"]
         else:
             before, join, campaign = parts.path.rpartition(JOIN)
             if not join:
-                raise InputError("link", text, f"should be an invite link such as {EXAMPLE}")
+                raise _not_a_link(text)
             server = urlunsplit((parts.scheme, parts.netloc, before, "", ""))
         return cls(server, campaign, said.get("invite"), said.get("key", ""), said.get("terms", ""), said.get("policy"))
 
@@ -72,3 +73,7 @@ class InviteLink:
             start, fields = page, {"server": self.server, "campaign": self.campaign, **fields}
         said = "&".join(f"{name}={quote(value, safe=':/')}" for name, value in fields.items() if value is not None)
         return f"{start}#{said}"
+
+
+def _not_a_link(text: str) -> InputError:
+    return InputError("link", text, INCOMPLETE if JOIN in text else f"should be an invite link such as {EXAMPLE}")

@@ -53,6 +53,8 @@ CREATE TABLE excluded (
 ) STRICT;
 PRAGMA user_version = {VERSION};
 """
+SQLITE = b"SQLite format 3\0"
+"""How the file of every ledger begins."""
 LOCK_SECONDS = 30.0
 """How long one process waits for another one that uses the ledger."""
 LOST = (
@@ -82,7 +84,7 @@ def create_file(path: Path, fill: Callable[[sqlite3.Connection, str], None]) -> 
         sync_folder(path)
     except FileExistsError:
         raise FileFormatError(
-            f"{path}: a ledger exists already; open it, because what it records stays spent"
+            f"{path}: a ledger exists already; it is not replaced, because what it records stays spent"
         ) from None
     except sqlite3.DatabaseError as error:
         raise FileFormatError(f"{path}: cannot be written ({error})") from None
@@ -93,7 +95,7 @@ def create_file(path: Path, fill: Callable[[sqlite3.Connection, str], None]) -> 
 @contextmanager
 def transaction(path: Path) -> Iterator[tuple[sqlite3.Connection, list[LedgerEvent]]]:
     """Open the file, lock it and check every event; commit when the block ends, roll back if it raises."""
-    _check_mode(path)
+    _check_file(path)
     with closing(_connect(path)) as connection:
         try:
             _lock(connection)
@@ -158,10 +160,16 @@ def _lock(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
 
 
-def _check_mode(path: Path) -> None:
+def _check_file(path: Path) -> None:
     try:
         mode = path.stat().st_mode
+        with path.open("rb") as file:
+            start = file.read(len(SQLITE))
+    except FileNotFoundError:
+        raise FileFormatError(f"{path}: not found. A new device creates a ledger. {LOST}") from None
     except OSError as error:
-        raise FileFormatError(f"{path}: {error.strerror or error}. A new device creates a ledger. {LOST}") from None
+        raise FileFormatError(f"{path}: {error.strerror or error}") from None
+    if start != SQLITE:
+        raise FileFormatError(f"{path}: is not a ledger, or was damaged or truncated. {LOST}")
     if os.name == "posix" and mode & 0o077:
         raise FileFormatError(f"{path}: other users can read or write it (mode {mode & 0o777:o}); run chmod 600 on it")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Literal
 from urllib.parse import quote
 
@@ -24,7 +24,7 @@ from crowdveil.wire import (
     Preview,
     StateChange,
 )
-from crowdveil.wire.operator import MAX_INVITES
+from crowdveil.wire.operator import INVITES_PER_PERSON, MAX_INVITES
 
 CSV = "text/csv"
 OPERATOR_RETRY_POLICY = RetryPolicy(attempts=4, first_wait_s=0.25, longest_wait_s=4.0)
@@ -107,17 +107,31 @@ class Operator(RetryingClient):
             self._sleep(every_s)
 
     def make_invites(self, campaign: str, count: int, *, progress: Progress | None = None) -> Invites:
-        """Make any number of invites, in as many requests as that takes."""
+        """Make many invites, in as many requests as that takes; see `invite_batches` for their largest number."""
+        batches = list(self.invite_batches(campaign, count, progress=progress))
+        return batches[-1].model_copy(update={"invites": tuple(one for batch in batches for one in batch.invites)})
+
+    def invite_batches(self, campaign: str, count: int, *, progress: Progress | None = None) -> Iterator[Invites]:
+        """Make many invites, and return those of each request before the next one is sent, so that none is lost.
+
+        A campaign has at most 10 invites for each person who may take part.
+        """
         if count < 1:
             raise InputError("count", count, "should be at least 1")
-        made: list[str] = []
-        while True:
-            latest = self.invites(campaign, min(MAX_INVITES, count - len(made)))
-            made += latest.invites
+        at_most = INVITES_PER_PERSON * self.view(campaign).plan.users
+        if count > at_most:
+            raise InputError(
+                "count",
+                count,
+                f"should be at most {at_most:,}: {INVITES_PER_PERSON} for each person who may take part",
+            )
+        made = 0
+        while made < count:
+            latest = self.invites(campaign, min(MAX_INVITES, count - made))
+            made += len(latest.invites)
             if progress is not None:
-                progress(len(made), count)
-            if len(made) == count:
-                return latest.model_copy(update={"invites": tuple(made)})
+                progress(made, count)
+            yield latest
 
     def _request(self, method: str, path: str, message: Message | None = None, accept: str = JSON) -> HttpRequest:
         headers = {"accept": accept, "authorization": f"Bearer {self._token}"}

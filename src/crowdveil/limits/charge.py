@@ -130,7 +130,7 @@ def describe_use(spent: Spent, limits: PrivacyLimits) -> str:
         if limits.span == "twelve-months":
             stop = "This phone will not answer more until the oldest of them is twelve months old."
         if spent.reports == 0:
-            return f"Your limit was used up before this ledger began. {stop}"
+            return f"Your limit was used up before this record began. {stop}"
         return f"You have answered {campaigns}{when}, the most your limit allows. {stop}"
     share = _share_used(spent, limits)
     if share == 0:

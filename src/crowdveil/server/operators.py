@@ -50,6 +50,7 @@ from crowdveil.wire import (
     StateChange,
     secret_digest,
 )
+from crowdveil.wire.operator import INVITES_PER_PERSON
 
 routes = APIRouter(prefix="/v1/operator", tags=["operators"])
 SEED_BYTES = 32
@@ -121,7 +122,7 @@ async def invite(campaign: CampaignPath, request: Request, who: OperatorName, se
     body = await read(request, InviteRequest)
     invites = tuple(secrets.token_urlsafe(16) for _ in range(body.count))
     found = await run_in_threadpool(_found, services, campaign)
-    await run_in_threadpool(add_invites, services.store, campaign, [secret_digest(one) for one in invites])
+    await run_in_threadpool(_add_invites, services, found, invites)
     log().info("invites-created", extra={"campaign": campaign, "count": body.count, "operator": who})
     terms = read_terms(found.terms)
     policy_hash = await run_in_threadpool(_only_policy, services, found)
@@ -218,6 +219,18 @@ async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) 
 
 
 # --- run in a thread ------------------------------------------------------------------------------------------
+
+
+def _add_invites(services: Services, campaign: Campaign, invites: tuple[str, ...]) -> None:
+    at_most = INVITES_PER_PERSON * read_plan(campaign.plan).users
+    hashes = [secret_digest(one) for one in invites]
+    exist = add_invites(services.store, campaign.id, hashes, at_most=at_most)
+    if exist is not None:
+        expected = (
+            f"should be at most {max(0, at_most - exist):,}: {INVITES_PER_PERSON} for each person who may take part, "
+            f"of which {exist:,} exist"
+        )
+        raise refuse_input(InputError("count", len(invites), expected))
 
 
 def _check_plan(new: CampaignPlan) -> None:

@@ -1,12 +1,11 @@
 """Read requests: the body strictly, by the reader of its message, and the token by role.
 
 FastAPI would parse bodies too, but less strictly than a device does (duplicate fields, NaN). So both sides use one
-reader, and the schemas are added to the OpenAPI document by hand. Tokens are compared in `operator_with`.
+reader, and the schemas are added to the OpenAPI document by hand. Tokens are compared in `tokens.operator_with`.
 """
 
 from __future__ import annotations
 
-import hmac
 import re
 from typing import Annotated, Any, TypeVar
 
@@ -18,14 +17,15 @@ from crowdveil.server.rate_limit import is_loopback
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.server.request_guard import address_of
 from crowdveil.server.services import Services
-from crowdveil.store import is_participant, operator_token_hashes
+from crowdveil.server.tokens import operator_with
+from crowdveil.store import is_participant
 from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROBLEMS, Message, Problem, ProblemKind, secret_digest
+from crowdveil.wire.message import CAMPAIGN_ID, CAMPAIGN_ID_EXPECTED
 
 JSON = "application/json"
 MAX_TOKEN = 200
 MessageType = TypeVar("MessageType", bound=Message)
 
-CAMPAIGN_ID = r"^[a-z0-9][a-z0-9-]{0,62}$"
 _campaign_id = re.compile(CAMPAIGN_ID.replace("$", r"\Z")).match
 CampaignPath = Annotated[str, Path(pattern=CAMPAIGN_ID, description="The campaign's id")]
 RoundPath = Annotated[int, Path(ge=0, lt=2**31, description="Number of the round, from 0")]
@@ -44,7 +44,7 @@ def campaign_of(request: Request) -> str:
     """Read the campaign's id like `CampaignPath` does, for the busiest routes: it saves a tenth of a request's time."""
     campaign: str = request.path_params["campaign"]
     if not _campaign_id(campaign):
-        raise refuse_input(InputError("campaign", campaign, f"should match pattern {CAMPAIGN_ID}"))
+        raise refuse_input(InputError("campaign", campaign, CAMPAIGN_ID_EXPECTED))
     return campaign
 
 
@@ -78,7 +78,7 @@ Bearer = Annotated[str, Depends(bearer)]
 
 async def operator(request: Request, shown: Bearer, services: ServicesOf) -> str:
     """Return the name of the operator who sent the request, or refuse it."""
-    name = await operator_with(services, shown)
+    name = await run_in_threadpool(operator_with, services.store, shown)
     if name is None:  # only now: somebody else's wrong tokens never lock out who has the right one
         address = address_of(request.scope)
         if not services.failures.allows(address):
@@ -90,19 +90,12 @@ async def operator(request: Request, shown: Bearer, services: ServicesOf) -> str
     return name
 
 
-async def operator_with(services: Services, token_hash: str) -> str | None:
-    """Return the operator with this token, or None. Compares every hash in constant time, even after a match."""
-    known = await run_in_threadpool(operator_token_hashes, services.store)
-    found = [name for name, kept in known.items() if hmac.compare_digest(kept, token_hash)]
-    return found[0] if found else None
-
-
 OperatorName = Annotated[str, Depends(operator)]
 
 
 async def unknown_secret(services: Services, secret_hash: str) -> Exception:
     """Return the refusal for a secret without a seat; an operator's token is for another role."""
-    name = await operator_with(services, secret_hash)
+    name = await run_in_threadpool(operator_with, services.store, secret_hash)
     return refuse("unknown-participant" if name is None else "forbidden")
 
 

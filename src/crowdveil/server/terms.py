@@ -43,7 +43,7 @@ def check_default_limits(terms: Terms) -> None:
         raise refuse(
             "invalid",
             f"every phone with the default limits would refuse this campaign, and say: {words} "
-            "Change the plan, or say beyond_default_limits to create it all the same.",
+            "Change the plan, or set beyond_default_limits to create it all the same.",
         ) from None
 
 

@@ -1,10 +1,11 @@
-"""Issue the operator's token; only its hash is stored."""
+"""Issue operators' tokens and compare them; only their hashes are stored."""
 
 from __future__ import annotations
 
+import hmac
 import secrets
 
-from crowdveil.store import add_operator, open_store, operator_token_hashes
+from crowdveil.store import Store, add_operator, open_store, operator_token_hashes
 from crowdveil.wire import secret_digest
 
 OPERATOR = "operator"
@@ -18,3 +19,10 @@ def issue_operator_token(database_url: str, *, replace: bool = False) -> str | N
         token = secrets.token_urlsafe(32)
         add_operator(store, OPERATOR, secret_digest(token))
         return token
+
+
+def operator_with(store: Store, token_hash: str) -> str | None:
+    """Return the operator with this token, or None. Compares every hash in constant time, even after a match."""
+    known = operator_token_hashes(store)
+    found = [name for name, kept in known.items() if hmac.compare_digest(kept, token_hash)]
+    return found[0] if found else None

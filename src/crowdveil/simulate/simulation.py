@@ -144,7 +144,7 @@ def check_methods(methods: Sequence[str], known: Sequence[str]) -> None:
         raise InputError("methods", [], f"name one or more of {', '.join(known)}")
     for number, method in enumerate(methods):
         if method not in known:
-            raise InputError("methods", method, f"should be of {', '.join(known)}")
+            raise InputError("methods", method, f"should be some of {', '.join(known)}")
         if method in methods[:number]:
             raise InputError("methods", method, "is named twice")
 

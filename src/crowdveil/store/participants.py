@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Insert, Select, bindparam, delete, select, update
+from sqlalchemy import Connection, Insert, Select, bindparam, delete, func, select, update
 
 from crowdveil.errors import InputError
 from crowdveil.store import schema
@@ -55,13 +55,21 @@ def new_number() -> int:
     return secrets.randbelow(NUMBERS)
 
 
-def add_invites(store: Store, campaign: str, invite_hashes: Iterable[str]) -> None:
-    """Add invites, each for one device; those that exist already stay."""
+def add_invites(store: Store, campaign: str, invite_hashes: Iterable[str], *, at_most: int | None = None) -> int | None:
+    """Add invites, each for one device; those that exist already stay.
+
+    If there would be more than `at_most` in all, add none and return how many exist. Used invites are deleted; the
+    participants who used them count instead.
+    """
     rows = [{"campaign": campaign, "invite_hash": one} for one in sorted(set(invite_hashes))]
     with store.writing() as connection:
         lock_campaign(connection, campaign)
+        exist = 0 if at_most is None else _invites_so_far(connection, campaign)
+        if at_most is not None and exist + len(rows) > at_most:
+            return exist
         if rows:
             connection.execute(store.insert(schema.invites).on_conflict_do_nothing(), rows)
+    return None
 
 
 def take_seat(store: Store, campaign: str, secret_hash: str, invite_hash: str | None = None) -> StoredSeat | NoSeat:
@@ -197,6 +205,12 @@ def _seats_by_secret(dialect: str) -> Select[Any]:
 @cache
 def _insert(dialect: str) -> Insert:
     return insert_rows(dialect, _participants, ["campaign", "number", "secret_hash", "round"])
+
+
+def _invites_so_far(connection: Connection, campaign: str) -> int:
+    tables = (schema.invites, _participants)
+    found = (connection.scalar(select(func.count()).where(table.c.campaign == campaign)) for table in tables)
+    return sum(number or 0 for number in found)
 
 
 def _unused_invites(connection: Connection, campaign: str, claims: list[SeatClaim]) -> set[str]:

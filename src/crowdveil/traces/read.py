@@ -19,7 +19,7 @@ from crowdveil.traces.gpx import read_gpx
 from crowdveil.traces.snap import read_snap
 from crowdveil.traces.table import read_table
 from crowdveil.traces.timeline import read_timeline
-from crowdveil.traces.trace_files import is_parquet, line_batches, reading
+from crowdveil.traces.trace_files import is_parquet, is_text, line_batches, reading
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import Progress
 
@@ -110,6 +110,8 @@ def read_traces(
     except FileFormatError as error:
         if format is not None or "has no column" not in str(error):
             raise
+        if not is_text(Path(path)):
+            raise FileFormatError(f"{path}: is not text, nor a packed or Parquet file of traces") from None
         others = ", ".join(one for one in TRACE_FORMATS if one != "table")
         raise FileFormatError(f"{error} (name the columns, or the format if it is one of {others})") from None
 

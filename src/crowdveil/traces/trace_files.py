@@ -68,6 +68,12 @@ def is_parquet(path: Path) -> bool:
         return file.read(len(MAGIC_PARQUET)) == MAGIC_PARQUET or path.suffix.lower() == ".parquet"
 
 
+def is_text(path: Path) -> bool:
+    """Tell whether the unpacked content starts like text: it has no zero byte."""
+    with _opened(path) as (file, _):
+        return b"\0" not in file.read(BATCH_BYTES)
+
+
 def read_bytes(path: Path) -> bytes:
     """Return the whole unpacked content."""
     with _opened(path) as (file, _):

@@ -7,6 +7,7 @@ numbers, because programs in other languages write real numbers differently: `re
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Self, TypeVar
@@ -63,7 +64,9 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="SHA-256 in
 PublicKey = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="Ed25519 public key in hex")]
 Signature = Annotated[str, Field(pattern=r"^[0-9a-f]{128}$", description="Ed25519 signature in hex")]
 Seed = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="256 bits in hex")]
-CampaignId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+CAMPAIGN_ID = r"^[a-z0-9][a-z0-9-]{0,62}$"
+CAMPAIGN_ID_EXPECTED = "should be small letters, digits and - (at most 63), such as coffee"
+CampaignId = Annotated[str, Field(pattern=CAMPAIGN_ID)]
 INVISIBLE = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """Control characters beyond ASCII, other line breaks, and marks that turn the direction of what follows: with them the
 name of a campaign could forge or reorder the sentences around it."""
@@ -110,7 +113,10 @@ def first_error(errors: Sequence[Mapping[str, Any]]) -> InputError:
         return InputError(field, None, "is missing")
     if one["type"] == "extra_forbidden":
         return InputError(field, one["input"], "is not a field of this message")
-    return InputError(field, one["input"], str(one["msg"]).removeprefix("Value error, "))
+    if one.get("ctx", {}).get("pattern") == CAMPAIGN_ID:
+        return InputError(field, one["input"], CAMPAIGN_ID_EXPECTED)
+    said = re.sub(r"^(Input|String|List|Tuple) should", "should", str(one["msg"]).removeprefix("Value error, "))
+    return InputError(field, one["input"], said)
 
 
 def policy_etag(policy_hash: str) -> str:

@@ -41,6 +41,8 @@ from crowdveil.wire.terms import check_protection
 
 MAX_INVITES = 10_000
 """Largest number of invites in one request."""
+INVITES_PER_PERSON = 10
+"""A campaign has at most this many invites, used or not, for each person who may take part."""
 
 
 OpenShare = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]

@@ -161,6 +161,8 @@ export interface PlacesView {
   readonly periods: number;
   /** Visits to places that are never reported. */
   readonly left: number;
+  /** Whether places in this area are never reported. */
+  readonly excludedHere: boolean;
   /** The likeliest first; no more than are drawn. */
   readonly places: readonly PlaceView[];
   readonly frequent: number;

@@ -72,6 +72,8 @@ export class Participation {
   leaving = $state(false);
   leaveFailure: Failure | null = $state.raw(null);
   invite = $state(inviteIn(location.hash) ?? "");
+  /** The invite that the page's link names; empty if it names none. */
+  linkInvite = $state(inviteIn(location.hash) ?? "");
   readonly recorder = new Recorder((visit) => void this.#record(visit));
   readonly #api: WorkerApi;
   readonly #tabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("crowdveil") : null;
@@ -322,6 +324,7 @@ export class Participation {
   }
 
   async #hashChanged(): Promise<void> {
+    this.linkInvite = inviteIn(location.hash) ?? this.linkInvite;
     this.invite = inviteIn(location.hash) ?? this.invite;
     if (this.exported === null || !namesCampaign(location.hash)) return;
     this.address = pageAddress(this.exported);

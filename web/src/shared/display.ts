@@ -1,6 +1,6 @@
 // Numbers and states as people read them.
 
-import { roundedUp } from "../core/formatting";
+import { general, roundedUp } from "../core/formatting";
 import type { CampaignState } from "../core/vocabulary";
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
@@ -63,6 +63,11 @@ export function duration(seconds: number): string {
   return counted(Math.round(hours / 24), "day");
 }
 
+/** A distance of so many km: 250 m, 1.41 km. */
+export function distance(km: number): string {
+  return km < 0.9995 ? `${general(1000 * km, 3)} m` : `${general(km, 3)} km`;
+}
+
 /** The largest factor between two places some km apart under ε per km: never rounded down. */
 export function factor(epsilonPerKm: number, km = 1): string {
   const power = Math.exp(epsilonPerKm * km);
@@ -82,8 +87,7 @@ export function likelier(epsilonPerKm: number, km = 1): string {
 
 /** "within 1 km: at most 4 times as likely" */
 export function within(epsilonPerKm: number, km = 1): string {
-  const far = km < 1 ? `${Math.round(km * 1000)} m` : `${km} km`;
-  return `within ${far}: ${likelier(epsilonPerKm, km)}`;
+  return `within ${distance(km)}: ${likelier(epsilonPerKm, km)}`;
 }
 
 /** What an even bet between two places becomes at best: 4 times as likely is 80 %. */

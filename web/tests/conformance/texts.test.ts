@@ -3,6 +3,7 @@ import { explain } from "../../src/core/certify/certificate";
 import { certify } from "../../src/core/certify/checker";
 import type { LedgerEntry } from "../../src/core/client/events";
 import {
+  BORDER,
   describeCost,
   describeInformation,
   describeLedger,
@@ -52,6 +53,7 @@ interface PresenceCase {
   readonly grade_epsilon: string | null;
   readonly spent: number;
   readonly text: string;
+  readonly without_place: string;
   readonly figures: string;
 }
 interface LedgerCase {
@@ -64,7 +66,7 @@ interface LedgerCase {
 interface PolicyCase {
   readonly kind: "policy";
   readonly policy: string;
-  readonly reports: readonly [cell: number, grade: number, place: string, text: string, figures: string][];
+  readonly reports: readonly [cell: number, grade: number, place: string, text: string, figures: string, excluded: string][];
   readonly information: string;
   readonly information_figures: string;
   readonly explained: string;
@@ -87,6 +89,7 @@ const SPENT: readonly Spent[] = [
   { epsilonPerKm: LN4, nullEpsilon: LN64, clearReports: 0, reports: 1 },
   { epsilonPerKm: 2 * LN4, nullEpsilon: LN16, clearReports: 1, reports: 1200 },
 ];
+const NEIGHBOURS_KM = [0.25, 1.0004, 2.5];
 const spentOf = (number: number): Spent => SPENT[number] as Spent;
 
 test("numbers read alike, digit by digit", () => {
@@ -110,8 +113,9 @@ test("a participant is told the same about losses, being in the area, costs and 
         const epsilon = double(one.epsilon);
         const spent = spentOf(one.spent);
         const charge: Charge = { epsilonPerKm: epsilon, nullEpsilon: epsilon, clear: false };
-        expect(describeLoss(epsilon, spent, 0.25 * (one.spent + 1))).toBe(one.text);
-        expect(lossFigures(epsilon, spent)).toBe(one.figures);
+        const neighbourKm = NEIGHBOURS_KM[one.spent] as number;
+        expect(describeLoss(epsilon, spent, neighbourKm)).toBe(one.text);
+        expect(lossFigures(epsilon, spent, neighbourKm)).toBe(one.figures);
         expect(describeCost(charge, spent, DEFAULT_LIMITS)).toBe(one.cost);
         break;
       }
@@ -121,6 +125,7 @@ test("a participant is told the same about losses, being in the area, costs and 
           gradeEpsilon: one.grade_epsilon === null ? null : double(one.grade_epsilon),
         };
         expect(describePresence(terms, spentOf(one.spent))).toBe(one.text);
+        expect(describePresence(terms, spentOf(one.spent), false)).toBe(one.without_place);
         expect(presenceFigures(terms, spentOf(one.spent))).toBe(one.figures);
         break;
       }
@@ -134,7 +139,7 @@ test("a participant is told the same about losses, being in the area, costs and 
         expect(describeSymbol(one.name)).toBe(one.text);
         break;
       case "constants":
-        expect([EDGE, RECORD, TOLD_BY_TAKING_PART, ...Object.values(RULES)]).toEqual(one.texts);
+        expect([BORDER, EDGE, RECORD, TOLD_BY_TAKING_PART, ...Object.values(RULES)]).toEqual(one.texts);
     }
   }
 });
@@ -144,7 +149,8 @@ test("a participant is told the same about a policy's reports, information and c
   const withoutPairs = (text: string): string => text.replace(/The worst (pair|ratio)[^;]*;/g, "");
   for (const one of all.filter((found) => found.kind === "policy")) {
     const policy = await policyOf(one.policy);
-    for (const [cell, grade, place, text, figures] of one.reports) {
+    for (const [cell, grade, place, text, figures, excluded] of one.reports) {
+      expect(describePlace(policy.area, { cell, grade }, policy, true)).toBe(excluded);
       expect(describePlace(policy.area, { cell, grade }, policy)).toBe(place);
       expect(describeReport(policy, { cell, grade })).toBe(text);
       expect(reportFigures(policy, { cell, grade })).toBe(figures);

@@ -3,6 +3,7 @@ import {
   bestBet,
   count,
   counted,
+  distance,
   duration,
   factor,
   idFrom,
@@ -17,6 +18,10 @@ test("ε per km is said as what it means between two places", () => {
   expect(within(Math.log(4))).toBe("within 1 km: at most 4 times as likely");
   expect(within(Math.log(4), 0.5)).toBe("within 500 m: at most 2 times as likely");
   expect(within(Math.log(4), 5)).toBe("within 5 km: at most 1,024 times as likely");
+});
+
+test("distances are in metres below a kilometre", () => {
+  expect([0.25, 0.8660254, 0.9999, 1, 1.41421, 5].map(distance)).toEqual(["250 m", "866 m", "1 km", "1 km", "1.41 km", "5 km"]);
 });
 
 test("a factor is never rounded down", () => {

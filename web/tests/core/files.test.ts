@@ -101,7 +101,7 @@ test("columns go by their usual names, in large or small letters", async () => {
     expect([visits.latitude(0), visits.longitude(0)]).toEqual([48, 11]);
   }
   await expect(read("time,lat,lat")).rejects.toThrow(/has 2 columns 'lat'; its first line reads: time, lat, lat/);
-  await expect(read("When,Lat,Lon")).rejects.toThrow(/has no column 'time'; its first line reads: When, Lat, Lon/);
+  await expect(read("When,Lat,Lon")).rejects.toThrow(/has no column 'time'; its first line reads: When, Lat, Lon. A CSV needs the columns time, latitude, longitude/);
 });
 
 test("gzip is unpacked, archives and empty files are refused with what to do", async () => {

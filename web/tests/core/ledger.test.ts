@@ -106,7 +106,7 @@ describe.each(STORAGES)("a ledger in %s", (_, storage) => {
   test("keeps its owner's limits, and counts what was spent before", async () => {
     const ledger = await started(storage(), wholeLimit(DEFAULT_LIMITS));
     await expect(ledger.create()).rejects.toThrow(/a ledger exists already/);
-    await expect(drawIn(ledger, "c")).rejects.toThrow(/Your limit was used up before this ledger began/);
+    await expect(drawIn(ledger, "c")).rejects.toThrow(/Your limit was used up before this record began/);
     await ledger.changeLimits({ ...DEFAULT_LIMITS, totalEpsilonPerKm: 9, totalNullEpsilon: 99 });
     expect((await ledger.limits()).totalEpsilonPerKm).toBe(9);
     expect((await drawIn(ledger, "c")).symbol).toBe(0);

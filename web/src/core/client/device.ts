@@ -184,15 +184,18 @@ export class Device {
     const { announcement, policy, certificate, notice, area, charge } = checked;
     const { terms } = announcement;
     const before = await this.ledger.spentEver();
+    const hasPlace = place.cell !== NULL;
+    const neighbourKm = area.nearestNeighbourKm;
+    const excludedHere = excludedCells(area, await this.ledger.excluded()).size > 0;
     const text = [
       `Campaign ${quoted(terms.name)}, round ${notice.round + 1} of ${terms.rounds}, asks for one answer.`,
-      describePlace(area, place, terms),
+      describePlace(area, place, terms, excludedHere),
       describeReport(policy, place),
       describeInformation(policy),
-      ...(place.cell === NULL ? [] : [describeLoss(terms.epsilonPerKm, before, area.nearestNeighbourKm)]),
-      describePresence(terms, before),
+      ...(hasPlace ? [describeLoss(terms.epsilonPerKm, before, neighbourKm)] : []),
+      describePresence(terms, before, hasPlace),
       EDGE,
-      RULES[terms.rule],
+      ...(hasPlace ? [RULES[terms.rule]] : []),
       TOLD_BY_TAKING_PART,
       RECORD,
       describeCost(charge, await this.ledger.spent(), await this.ledger.limits()),
@@ -200,7 +203,7 @@ export class Device {
     const figures = [
       reportFigures(policy, place),
       informationFigures(policy),
-      lossFigures(terms.epsilonPerKm, before),
+      lossFigures(terms.epsilonPerKm, before, neighbourKm),
       presenceFigures(terms, before),
       `Checked on this device: ${explain(certificate)}`,
       `Policy, the same for everyone: ${policy.hash}.`,
@@ -228,12 +231,13 @@ export class Device {
 
   /** Ask the server whether this device was selected in a campaign that it joined. */
   async status(campaign: string): Promise<ParticipantStatus> {
-    const entry = await this.joined(campaign);
-    const status = await this.client.status(campaign, entry.secret);
-    if (status.offer !== null && status.offer !== entry.offer) {
+    const { secret, state, offer } = await this.joined(campaign);
+    if (state === "withdrawn") throw new CampaignRefused(`You left campaign ${campaign}, so you cannot be selected in it.`);
+    const status = await this.statusOf(campaign, secret, state === "joining");
+    if (status.offer !== null && status.offer !== offer) {
       throw new CampaignRefused(
         "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",
-        `It announced ${quoted(entry.offer)}.`,
+        `It announced ${quoted(offer)}.`,
       );
     }
     return status;
@@ -301,10 +305,19 @@ export class Device {
     return announcement;
   }
 
+  private async statusOf(campaign: string, secret: string, joining: boolean): Promise<ParticipantStatus> {
+    try {
+      return await this.client.status(campaign, secret);
+    } catch (error) {
+      if (!(error instanceof ServerRefused && error.kind === "unknown-participant" && joining)) throw error;
+      throw new CampaignRefused(`You have not answered campaign ${campaign} yet: this phone has no seat in it.`);
+    }
+  }
+
   private async joined(campaign: string): Promise<LedgerEntry> {
     const entry = await this.ledger.find(campaign, this.server);
     if (entry === null) {
-      throw new InputError("campaign", campaign, "should be a campaign that this device has joined on this server");
+      throw new InputError("campaign", campaign, "this device has not joined it on this server");
     }
     return entry;
   }
@@ -432,7 +445,8 @@ function checkNoSplit(notices: readonly RoundNotice[], serverKey: string): void 
   throw new CampaignRefused(
     "The server signed two different announcements for the same round, by which people can be singled " +
       `out. ${NOT_TAKING_PART}`,
-    `Policies ${one.policyHash.slice(0, 12)} and ${other.policyHash.slice(0, 12)}.`,
+    `Terms ${one.termsHash.slice(0, 12)} and ${other.termsHash.slice(0, 12)}, policies ${one.policyHash.slice(0, 12)} and ` +
+      `${other.policyHash.slice(0, 12)}.`,
   );
 }
 

@@ -24,7 +24,7 @@ import { information } from "./information";
 
 /** The example in every explanation: an observer who believes something with a probability of 1 in 10. */
 const BELIEF_BEFORE = 0.1;
-/** Distances for which the figures are given. */
+/** Distances for which the figures are given, where they are larger than that of neighbouring cells. */
 const DISTANCES_KM = [0.5, 1, 2] as const;
 /** A belief above this is called "almost sure", because "at most 100 % sure" would say nothing. */
 const ALMOST_SURE = 0.99;
@@ -53,6 +53,7 @@ export const TOLD_BY_TAKING_PART = "The organiser can see that you take part, wh
 export const RECORD =
   "The organiser's record keeps your answer with the round, a random participant number, and a code that only your " +
   "phone can match.";
+export const BORDER = "Two places on either side of a border count as a whole cell apart.";
 export const EDGE = "A place outside the map's edge counts as not being in the area, however near it is.";
 export const RULES: Readonly<Record<Rule, string>> = {
   random: "If you regularly visit several places, your phone picked one of them at random, once.",
@@ -80,8 +81,16 @@ export function largestBelief(before: number, epsilonPerKm: number, distanceKm: 
 
 // --- the place and the report -----------------------------------------------------------------------------------
 
-/** Say which place the answer is about, so that the owner sees it before agreeing. */
-export function describePlace(area: Area, { cell, grade }: Place, terms: ExplainedTerms): string {
+/**
+ * Say which place the answer is about, so that the owner sees it before agreeing. `excludedHere` says whether the owner excluded
+ * places in this area, which may be why there is none.
+ */
+export function describePlace(area: Area, { cell, grade }: Place, terms: ExplainedTerms, excludedHere = false): string {
+  if (cell === NULL && excludedHere) {
+    return terms.gradeEpsilon === null
+      ? "You excluded places in this area and regularly visit no other. Your phone answers as if you regularly visited nowhere here."
+      : "You excluded all your places in this area. Your phone answers as if you were never here.";
+  }
   if (cell === NULL) {
     return `You do not ${terms.gradeEpsilon === null ? "regularly visit anywhere in" : "appear to have been in"} this area.`;
   }
@@ -155,23 +164,26 @@ export function describeLoss(
   );
 }
 
-/** Give ε and the bounds that it means at several distances, now and with all reports before. */
-export function lossFigures(epsilonPerKm: number, spent: Spent): string {
+/**
+ * Give ε and the bounds that it means at several distances, now and with all reports before. No bound is given for less than the
+ * distance of neighbouring cells: it would not hold across their border.
+ */
+export function lossFigures(epsilonPerKm: number, spent: Spent, neighbourKm: number): string {
   const lines = [`ε = ${general(epsilonPerKm, 6)} per km: ${inPlainWords(epsilonPerKm)}.`];
   const losses: [string, number][] = [["this answer", epsilonPerKm]];
   if (spent.epsilonPerKm > 0) losses.push(["all your answers together", spent.epsilonPerKm + epsilonPerKm]);
   for (const [name, epsilon] of losses) {
-    const bounds = DISTANCES_KM.map(
-      (km) => `at most ${percentUp(largestBelief(BELIEF_BEFORE, epsilon, km), 1)} within ${general(km, 6)} km`,
+    const bounds = distancesFrom(neighbourKm, DISTANCES_KM).map(
+      (km) => `at most ${percentUp(largestBelief(BELIEF_BEFORE, epsilon, km), 1)} within ${general(km, 3)} km`,
     );
     lines.push(`A belief of ${percentFixed(BELIEF_BEFORE, 0)} becomes, after ${name}, ${bounds.join(", ")}.`);
   }
-  lines.push("Distances are between the middles of cells: two places on either side of a border are a cell apart.");
+  lines.push(`Distances are between the middles of cells. ${BORDER}`);
   return lines.join("\n");
 }
 
-/** Say what others can learn about how regularly the place is visited, and about being in the area at all. */
-export function describePresence({ nullEpsilon, gradeEpsilon }: ExplainedTerms, spent: Spent): string {
+/** Say what others can learn about being in the area at all, and about how regularly the place, if any, is visited. */
+export function describePresence({ nullEpsilon, gradeEpsilon }: ExplainedTerms, spent: Spent, hasPlace = true): string {
   if (nullEpsilon === null) return "The organiser will learn whether you regularly visit anywhere in this area.";
   const added = together(spent.nullEpsilon, nullEpsilon, 1);
   const chance = `Someone who thinks there is a ${percentText(BELIEF_BEFORE)} chance that you`;
@@ -181,9 +193,10 @@ export function describePresence({ nullEpsilon, gradeEpsilon }: ExplainedTerms, 
       `${sureText(nullEpsilon, 1)} after your answer${added}.`
     );
   }
+  const often = ` About whether you visit your place regularly or only occasionally, they can be ${sureText(gradeEpsilon, 1)}.`;
   return (
     `${chance} are ever in this area, or that you never are, can be ${sureText(nullEpsilon, 1)} after your ` +
-    `answer${added}. For visiting your place regularly rather than occasionally it is ${sureText(gradeEpsilon, 1)}.`
+    `answer${added}.${hasPlace ? often : ""}`
   );
 }
 
@@ -253,6 +266,11 @@ export function ledgerFigures(
     lines.push(`${key.campaign} (server ${key.serverKey.slice(0, 12)}): ${cost}`);
   }
   return lines.join("\n");
+}
+
+/** The distance of neighbouring cells, and those of some distances that are larger and do not read the same. */
+export function distancesFrom(neighbourKm: number, distancesKm: readonly number[]): number[] {
+  return [neighbourKm, ...distancesKm.filter((km) => km > neighbourKm && general(km, 3) !== general(neighbourKm, 3))];
 }
 
 function together(spent: number, more: number, distanceKm: number, where = "", before = BELIEF_BEFORE): string {

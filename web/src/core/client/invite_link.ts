@@ -13,6 +13,7 @@ const DIGEST = /^[0-9a-f]{64}$/;
 const CAMPAIGN = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const JOIN = "/join/";
 const EXAMPLE = "https://crowd.example.org/join/noise-map#key=...&terms=...";
+const INCOMPLETE = "the link is incomplete: copy all of it";
 const IN_FRAGMENT = new Set(["server", "campaign", "invite", "key", "terms", "policy"]);
 
 /** What an invite link says. */
@@ -78,7 +79,7 @@ function checkLink(link: InviteLink): InviteLink {
   ] as const;
   for (const [name, value] of digests) {
     if (!(value === null && name === "policy") && !DIGEST.test(value ?? "")) {
-      throw new InputError(`link ${name}`, value, "should be 64 digits and letters a to f");
+      throw new InputError(`link ${name}`, value, INCOMPLETE);
     }
   }
   return link;
@@ -93,5 +94,5 @@ function decoded(value: string, text: string): string {
 }
 
 function notALink(text: string): InputError {
-  return new InputError("link", text, `should be an invite link such as ${EXAMPLE}`);
+  return new InputError("link", text, text.includes(JOIN) ? INCOMPLETE : `should be an invite link such as ${EXAMPLE}`);
 }

@@ -135,7 +135,7 @@ export function describeUse(spent: Spent, limits: PrivacyLimits): string {
       limits.span === "lifetime"
         ? "This phone will not answer more unless you raise the limit."
         : "This phone will not answer more until the oldest of them is twelve months old.";
-    if (spent.reports === 0) return `Your limit was used up before this ledger began. ${stop}`;
+    if (spent.reports === 0) return `Your limit was used up before this record began. ${stop}`;
     return `You have answered ${campaigns}${when}, the most your limit allows. ${stop}`;
   }
   const share = shareUsed(spent, limits);

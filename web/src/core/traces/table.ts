@@ -17,11 +17,12 @@ const NAMES: Readonly<Record<"time" | "latitude" | "longitude", readonly [string
   latitude: ["latitude", "lat"],
   longitude: ["longitude", "lon", "lng", "long"],
 };
+const COLUMNS = "time, latitude, longitude";
 /** If the heading has it, all rows have to be of the same person. */
 const USER = "user";
 
 export async function readTable(file: TraceFile, zone: Zone | null, progress?: Progress): Promise<Visits> {
-  const builder = new VisitBuilder(file.name, "a CSV with the columns time, latitude, longitude");
+  const builder = new VisitBuilder(file.name, `a CSV with the columns ${COLUMNS}`);
   const rows = new TableReader(() => builder.visits.drop(BROKEN_QUOTING));
   let heading: Heading | null = null;
   let person: string | null = null;
@@ -68,7 +69,7 @@ function readHeading(row: readonly string[], name: string): Heading {
     const found = names.filter((one) => one === column).length;
     if (found !== 1) {
       const what = found === 0 ? "no column" : `${found} columns`;
-      throw new FileFormatError(`${name}: has ${what} '${column}'; its first line reads: ${written.join(", ").slice(0, 200)}`);
+      throw new FileFormatError(`${name}: has ${what} '${column}'; its first line reads: ${written.join(", ").slice(0, 200)}. A CSV needs the columns ${COLUMNS}`);
     }
     return names.indexOf(column);
   };

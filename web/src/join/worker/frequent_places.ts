@@ -3,7 +3,7 @@
 import type { Area } from "../../core/area/area";
 import { regionsOf } from "../../core/area/regions";
 import type { CheckedCampaign, Device } from "../../core/client/device";
-import { DEFAULT_RADIUS_KM, type ExcludedPlace } from "../../core/client/excluded";
+import { DEFAULT_RADIUS_KM, excludedCells, type ExcludedPlace } from "../../core/client/excluded";
 import {
   describeInformation,
   describePlace,
@@ -48,6 +48,7 @@ export async function findPlaces(
     outsideArea: counts.outsideArea,
     outsidePeriods: counts.outsidePeriods,
     left: visits.length - kept,
+    excludedHere: excludedCells(area, excluded).size > 0,
     periods: device.periods(terms).count,
     places: views.slice(0, MAX_PLACES),
     frequent: frequent.size,
@@ -55,7 +56,11 @@ export async function findPlaces(
   };
 }
 
-export async function pickedPlace({ area, policy, announcement }: CheckedCampaign, place: Place): Promise<PickedPlace> {
+export async function pickedPlace(
+  { area, policy, announcement }: CheckedCampaign,
+  place: Place,
+  excludedHere: boolean,
+): Promise<PickedPlace> {
   const none = place.cell === NULL;
   const centre = none ? null : area.centre(place.cell);
   return {
@@ -63,7 +68,7 @@ export async function pickedPlace({ area, policy, announcement }: CheckedCampaig
     grade: place.grade,
     centre: centre === null ? null : [centre.latitude, centre.longitude],
     radiusKm: none ? DEFAULT_RADIUS_KM : Math.max(DEFAULT_RADIUS_KM, await reachKm(area, place.cell)),
-    reply: replyPreview(policy, area, place, announcement.terms.gradeEpsilon),
+    reply: replyPreview(policy, area, place, announcement.terms.gradeEpsilon, excludedHere),
   };
 }
 
@@ -79,10 +84,16 @@ async function reachKm(area: Area, cell: number): Promise<number> {
 }
 
 /** What would be sent from a place: first what counts towards being selected, then the rest; the likeliest of each first. */
-export function replyPreview(policy: Policy, area: Area, place: Place, gradeEpsilon: number | null): ReplyPreview {
+export function replyPreview(
+  policy: Policy,
+  area: Area,
+  place: Place,
+  gradeEpsilon: number | null,
+  excludedHere = false,
+): ReplyPreview {
   const none = place.cell === NULL;
   const said = {
-    place: describePlace(area, place, { nullEpsilon: policy.nullEpsilon, gradeEpsilon }),
+    place: describePlace(area, place, { nullEpsilon: policy.nullEpsilon, gradeEpsilon }, excludedHere),
     text: describeReport(policy, place),
     information: describeInformation(policy),
     figures: `${reportFigures(policy, place)}\n${informationFigures(policy)}`,

@@ -315,7 +315,7 @@ export class ParticipantWorker implements WorkerApi {
   async #placesView(checked: CheckedCampaign, place: Place | null): Promise<PlacesView> {
     const [visits, excluded] = [await this.#localData.visits(), await this.#ledger.excluded()];
     const found = await findPlaces(this.#device(this.#ledger), checked, visits, excluded);
-    return { ...found, picked: place === null ? null : await pickedPlace(checked, place) };
+    return { ...found, picked: place === null ? null : await pickedPlace(checked, place, found.excludedHere) };
   }
 
   #device(ledger: Ledger): Device {
