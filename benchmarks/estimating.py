@@ -123,9 +123,9 @@ def _lines(
         str(mine),
         str(theirs),
         theirs.median / mine.median,
-        unequal="ours also chooses how smooth people are, by held-out reports; the peer goes on to qif's own "
+        unequal="ours also chooses how smooth people are, of two assumptions; the peer goes on to qif's own "
         f"threshold, thousands of steps, and would take milliseconds for 100; one thread on either side{unequal}",
-        why="ours fits some twenty models to choose how smooth people are, the peer fits one",
+        why="ours fits two models from 5,000 reports on, by steps that solve for all cells at once; the peer fits one",
     )
     yield Line(
         f"{what}, total variation to the truth",
@@ -134,7 +134,7 @@ def _lines(
         median(errors) / median(ours),
         unequal="ours assumes that neighbours are alike unless the reports say otherwise, and the smooth town is made "
         f"of bumps such as ours looks for; the rough town is the opposite{unequal}",
-        why="where held-out reports do not tell candidates apart the smoother one is kept; this town is rougher",
+        why="where reports do not clearly support the rough assumption the smooth one is kept; this town is rougher",
         figures={**about, "ours": ours, "theirs": errors},
     )
 

@@ -69,7 +69,7 @@ from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.policy.theory.bounds import lemma2_bound, lemma5_bound
 from crowdveil.policy.theory.closed_form import closed_form_for_quota, closed_form_hit
 from crowdveil.policy.theory.theorem1 import theorem1_hit, theorem1_threshold
-from crowdveil.prior import Round, count_symbols, divergence, pooled_estimate, posterior, target_chances
+from crowdveil.prior import Round, Smoothness, count_symbols, divergence, pooled_estimate, posterior, target_chances
 from crowdveil.profile import (
     Counts,
     Periods,
@@ -149,6 +149,7 @@ __all__ = [
     "RoundOpened",
     "Selection",
     "ServerUnreachable",
+    "Smoothness",
     "State",
     "Towers",
     "Visits",

@@ -20,7 +20,8 @@ rounds first.
 **crowdveil**, ours, at the same ε:
 
 - *informative completion*: those who are not selected still tell something about where people are, within the same ε
-- *pooled estimate* of π over all rounds, smoothed by held-out likelihood (`prior.pooled_estimate`)
+- *pooled estimate* of π over all rounds, under the assumption that neighbouring cells have similar shares
+  (`prior.pooled_estimate`)
 - *adaptive quota* without a margin: with a people still wanted and m reports to come, a round aims at
   β = max(a/m, α/N), which is enough on average. Too few hits are no loss, because the senders of the next best symbols
   fill up; the margin ρ would lower the value of every policy (Theorem 2: the value never rises with β)
