@@ -37,6 +37,12 @@ def digest(values: Any) -> str:
     return hashlib.sha256(raw).hexdigest()[:24]
 
 
+def projected(weights: IntArray) -> list[float]:
+    """Reduce weights to a few numbers that change with any of them; their last bits may differ between processors."""
+    shares = np.ravel(weights).astype(np.float64) / float(np.sum(weights[0]))
+    return shown(np.random.default_rng(13).standard_normal((3, shares.size)) @ shares)
+
+
 def shown(values: Any) -> list[float]:
     """Floats to ten digits: their last bits may differ between processors."""
     return [float(f"{value:.10g}") for value in np.ravel(values)]
@@ -92,8 +98,8 @@ def policies() -> Iterator[tuple[str, cv.Policy]]:
 def describe_policy(policy: cv.Policy) -> dict[str, Any]:
     certificate = cv.certify(policy)
     found: dict[str, Any] = {
-        "weights": digest(policy.weights),
-        "refined": None if policy.completion is None else digest(policy.completion.weights),
+        "weights": projected(policy.weights),
+        "refined": None if policy.completion is None else projected(policy.completion.weights),
         "value": shown(policy.value)[0],
         "ok": certificate.ok,
         "smallest_epsilon_per_km": shown(certificate.smallest_epsilon_per_km)[0],
@@ -134,8 +140,8 @@ def describe_campaign(algorithm: Algorithm, *, protected: bool) -> dict[str, Any
         "short": int(chosen.short),
         "prior": shown(state.prior),
         "null_share": shown(state.null_share)[0],
-        "weights": [digest(policy.weights) for policy in state.policies],
-        "target_chances": digest(np.round(1e8 * target_chances(state.prior, state.policies[-1], (8, 21)))),
+        "weights": [projected(policy.weights) for policy in state.policies],
+        "target_chances": shown(target_chances(state.prior, state.policies[-1], (8, 21))),
     }
 
 

@@ -42,18 +42,26 @@ def test_the_factor_is_that_of_the_documented_covariance() -> None:
 
 
 def test_the_usual_assumption_is_used_unless_another_is_clearly_better() -> None:
-    assert (Smoothness(2.5, 1.0, 0.5), Smoothness(2.5, 1.0, 1.5)) == pooled.ASSUMPTIONS
+    assert [assumed.rough for assumed in pooled.ASSUMPTIONS] == [0.5, 0.85, 1.5]
     assert (pooled.MIN_EVIDENCE, pooled.MANY_REPORTS) == (20.0, 5_000)
     rough = np.random.default_rng(2).gamma(0.3, size=len(TOWN))
     assert pooled_estimate([sent(people_around(TOWN, 1), 300_000)]).smoothness == pooled.ASSUMPTIONS[0]
-    assert pooled_estimate([sent(rough / rough.sum(), 300_000)]).smoothness == pooled.ASSUMPTIONS[1]
+    assert pooled_estimate([sent(rough / rough.sum(), 300_000)]).smoothness == pooled.ASSUMPTIONS[2]
 
 
-@pytest.mark.parametrize(("gain", "reports", "used"), [(19.9, 5_000, 0), (20.1, 5_000, 1), (20.1, 4_999, 0)])
+@pytest.mark.parametrize(
+    ("evidence_of", "reports", "used"),
+    [
+        ([0.0, 19.9, 0.0], 5_000, 0),
+        ([0.0, 20.1, 20.0], 5_000, 1),
+        ([0.0, 10.0, 20.1], 5_000, 2),
+        ([0.0], 4_999, 0),
+    ],
+)
 def test_clearly_means_twenty_nats_from_many_reports(
-    monkeypatch: pytest.MonkeyPatch, gain: float, reports: int, used: int
+    monkeypatch: pytest.MonkeyPatch, evidence_of: list[float], reports: int, used: int
 ) -> None:
-    evidence = iter([0.0, gain])
+    evidence = iter(evidence_of)
 
     def scored(*arguments: FloatArray) -> log_gaussian.Likeliest:
         return likeliest(*arguments)._replace(evidence=next(evidence))

@@ -3,9 +3,9 @@
 Maximum likelihood is right in the limit, but follows the noise of the reports long before: policies blur places, and
 undoing that amplifies noise. So shares are assumed to vary smoothly from cell to cell, and the estimate is the
 likeliest under that assumption and the reports (`log_gaussian`). The more reports there are, the more of it they
-decide. Two assumptions are compared: the first of `ASSUMPTIONS` is used unless the reports are far more probable under
-the second, rough one (`MIN_EVIDENCE`). The true π is not used, and nothing is drawn at random: the same counts give
-the same estimate.
+decide. Some assumptions are compared: the first of `ASSUMPTIONS` is used unless the reports are far more probable
+under a rougher one (`MIN_EVIDENCE`). The true π is not used, and nothing is drawn at random: the same counts give the
+same estimate.
 
 **The protected form** has more inputs: cells at every grade, and NULL: people outside send symbols too. What is
 estimated is ((1-ν) π, ν), with π joint over grades and cells and ν the share outside, which the start gives the value
@@ -29,12 +29,12 @@ from crowdveil.policy.checks import check_prior
 from crowdveil.prior.log_gaussian import Likeliest, Smoothness, factor, likeliest
 from crowdveil.prior.rounds import Round
 
-ASSUMPTIONS = (Smoothness(2.5, 1.0, 0.5), Smoothness(2.5, 1.0, 1.5))
-"""Neighbours are alike, and: each cell differs a lot from them. The second is used only where it is clearly better."""
+ASSUMPTIONS = (Smoothness(2.5, 1.0, 0.5), Smoothness(2.5, 1.0, 0.85), Smoothness(2.5, 1.0, 1.5))
+"""Neighbours are alike, or differ more and more. The first is used unless another is clearly better."""
 MIN_EVIDENCE = 20.0
-"""How much larger, in nats, the evidence of the second assumption must be."""
+"""How much larger, in nats, the evidence of a rougher assumption must be."""
 MANY_REPORTS = 5_000
-"""With fewer reports the second assumption is not tried, because they could not support it so clearly."""
+"""With fewer reports no rougher assumption is tried, because they could not support it so clearly."""
 START_NULL_SHARE = 0.5
 """ν before the first report: a place is as likely as no place."""
 
@@ -81,9 +81,10 @@ def pooled_estimate(
         used = smoothness or ASSUMPTIONS[0]
         found = under(used)
         if smoothness is None and counts.sum() >= MANY_REPORTS:
-            rough = under(ASSUMPTIONS[1])
-            if rough.evidence > found.evidence + MIN_EVIDENCE:
-                used, found = ASSUMPTIONS[1], rough
+            rougher = {assumed: under(assumed) for assumed in ASSUMPTIONS[1:]}
+            best = max(rougher, key=lambda assumed: rougher[assumed].evidence)
+            if rougher[best].evidence > found.evidence + MIN_EVIDENCE:
+                used, found = best, rougher[best]
     placed = found.shares[: start_prior.size].reshape(start_prior.shape)
     total = placed.sum()
     # Where next to nobody is inside, rounding may leave no share to any cell; then the start is returned.
