@@ -205,7 +205,7 @@ def test_people_who_live_in_two_cells_only_are_found_there() -> None:
     true[[8, 40]] = 0.5
     policy = cv.optimal_policy(TOWN, None, [10], epsilon_per_km=log(16), beta=0.01, completion="informative")
     found = pooled_estimate([reports_of(policy, true, 5000, 9)])
-    assert found.smoothness == learning.ASSUMPTIONS[1]
+    assert found.smoothness == learning.ASSUMPTIONS[2]
     assert found.prior[[8, 40]].sum() > 0.9
 
 
