@@ -29,7 +29,7 @@ def test_the_same_inputs_lead_to_the_same_decisions(part: str) -> None:
 
 
 def differences(found: Any, expected: Any, where: str) -> Iterator[str]:
-    """Compare floats to eight digits, because solvers and processors round differently, and everything else exactly."""
+    """Compare floats to four digits, because searches end where processors round differently, the rest exactly."""
     if isinstance(expected, dict) and isinstance(found, dict) and found.keys() == expected.keys():
         for name in expected:
             yield from differences(found[name], expected[name], f"{where} > {name}")
@@ -37,7 +37,7 @@ def differences(found: Any, expected: Any, where: str) -> Iterator[str]:
         for number, (one, other) in enumerate(zip(found, expected, strict=True)):
             yield from differences(one, other, f"{where} > {number}")
     elif isinstance(expected, float) and isinstance(found, float):
-        if found != pytest.approx(expected, rel=1e-8, abs=1e-9):
+        if found != pytest.approx(expected, rel=1e-4, abs=1e-6):
             yield f"{where}: {found}, was {expected}"
     elif found != expected:
         yield f"{where}: {found}, was {expected}"
@@ -49,7 +49,7 @@ def test_a_changed_weight_is_noticed() -> None:
         other = weights + np.eye(2, dtype=np.int64)[[cell]] * np.array([[1], [0]])
         assert list(differences(projected(other), projected(weights), "weights"))
     assert not list(differences({"a": [1.0, "x"]}, {"a": [1.0 + 1e-12, "x"]}, ""))
-    assert list(differences({"a": [1.0, "x"]}, {"a": [1.0 + 1e-6, "y"]}, "")) == [
-        " > a > 0: 1.0, was 1.000001",
+    assert list(differences({"a": [1.0, "x"]}, {"a": [1.001, "y"]}, "")) == [
+        " > a > 0: 1.0, was 1.001",
         " > a > 1: x, was y",
     ]

@@ -46,8 +46,12 @@ MAX_LANDMARKS = 600
 """With more cells than this, f varies only as far as the values at so many of them determine it."""
 MAX_FACTOR = 5_000_000
 """Largest number of cells times landmarks."""
-MAX_STEPS = 100
-CONVERGED = 1e-4
+MAX_STEPS = 300
+KEPT_STEPS = 3
+"""After so many steps the curvature is computed anew."""
+KEPT_GAIN = 0.4
+"""A step on a parabola gains half of what its slope promises; below this share the curvature is computed anew."""
+CONVERGED = 1e-6
 """Stop when a step would raise the logarithm of the probability by less than this."""
 MIN_GAIN = 0.1
 """A step has to raise it by this fraction of what the slope promises; else steps may zigzag without end."""
@@ -153,26 +157,47 @@ def likeliest(table: FloatArray, counts: FloatArray, start: FloatArray, root: Fl
     z = np.zeros(root.shape[1])
     value, shares, chance = at(z)
     evidence, converged = value, False
+    lower: FloatArray | None = None
+    kept = 0
     for _ in range(MAX_STEPS):
         slope = rows.T @ (shares * (columns @ (n / chance) - n.sum())) - z
-        mean = (columns.T * shares) @ rows - np.outer(chance, shares @ rows)
-        bends = mean * (np.sqrt(n) / chance)[:, None]
-        curvature = bends.T @ bends
-        curvature[np.diag_indices(len(z))] += 1.0
-        lower = np.linalg.cholesky(curvature)
-        evidence = value - float(np.log(np.diag(lower)).sum())
+        fresh = lower is None
+        if lower is None:
+            lower = _curvature_root(columns, n, shares, chance, rows)
+            evidence = value - float(np.log(np.diag(lower)).sum())
         step = scipy.linalg.cho_solve((lower, True), slope, check_finite=False)
         promised = float(slope @ step)
-        if promised / 2 < CONVERGED:
+        if promised / 2 < CONVERGED and fresh:
+            _, shares, _ = at(z + step)  # the last digits
             converged = True
             break
         length = 1.0
         while (found := at(z + length * step))[0] < value + MIN_GAIN * length * promised and length > MIN_STEP:
             length /= 2
-        if found[0] <= value:
+        if found[0] <= value and fresh:
             break
-        z = z + length * step
-        value, shares, chance = found
+        # The curvature, which costs most, is kept for some steps, as long as they gain what it promises.
+        kept = 1 if fresh else kept + 1
+        gains = length == 1.0 and found[0] - value >= KEPT_GAIN * promised and promised / 2 >= CONVERGED
+        if not gains or kept >= KEPT_STEPS:
+            lower = None
+        if found[0] > value:
+            z = z + length * step
+            value, shares, chance = found
     everywhere = np.zeros(len(start))
     everywhere[there] = shares
     return Likeliest(everywhere, evidence, converged)
+
+
+def _curvature_root(
+    columns: FloatArray, n: FloatArray, shares: FloatArray, chance: FloatArray, rows: FloatArray
+) -> FloatArray:
+    """Return the lower triangular root of B = 1 + Wᵀ W."""
+    spread = (columns - chance) * (shares[:, None] * (np.sqrt(n) / chance))
+    if len(n) < len(shares):
+        bends = spread.T @ rows
+        curvature = bends.T @ bends
+    else:
+        curvature = rows.T @ (spread @ spread.T) @ rows
+    curvature[np.diag_indices(rows.shape[1])] += 1.0
+    return np.asarray(np.linalg.cholesky(curvature))
