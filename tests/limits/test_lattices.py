@@ -139,6 +139,23 @@ def test_the_smallest_part_that_maps_mark_off_together(maps: list[cv.Grid], km2:
     assert slow_smallest(*maps) == pytest.approx(km2)
 
 
+def test_the_ground_of_a_map_is_kept_as_few_rectangles() -> None:
+    assert Lattice.of(block(0, 0)).ground_half_m == ((0, 0, 2000, 2000),)
+    bent = block(1, 2, 3, 4).subset([0, 1, 2, 4, 5, 6, 8, 11])
+    assert Lattice.of(bent).ground_half_m == (
+        (1000, 500, 2500, 1500),
+        (1000, 1500, 1500, 2000),
+        (2500, 1500, 3000, 2000),
+    )
+
+
+def test_only_maps_of_the_same_plane_are_laid_over_each_other() -> None:
+    here, far = block(0, 0), cv.Grid.build(cv.Plane(1000, 0), 250, 4, 4, (125 + 750, 125 + 750))
+    assert smallest(here, far) == inf
+    towers_there = Lattice.of(towers(1.0, 20.0))
+    assert smallest_piece_km2(Lattice.of(here), [towers_there]) == inf
+
+
 def test_maps_that_do_not_overlap_mark_off_nothing() -> None:
     assert smallest(block(0, 0), block(0, 0)) == inf
     assert smallest(block(0, 0), block(40, 40)) == inf
@@ -165,6 +182,11 @@ def test_a_map_of_very_many_pieces_fits_only_itself_and_too_many_patches_are_ref
     assert not both(chequered, block(0, 0))
     monkeypatch.setattr(lattices, "MAX_PATCHES", 8)
     assert smallest(block(2, 2), block(0, 0)) == 0.0
+    monkeypatch.setattr(lattices, "MAX_PATCHES", 9)
+    assert smallest(block(2, 2), block(0, 0)) == 0.25
+    monkeypatch.setattr(lattices, "MAX_RECTANGLES", 2)
+    assert Lattice.of(block(0, 0).subset([0, 2])).ground_half_m != ()
+    assert Lattice.of(block(0, 0).subset([0, 2, 8])).ground_half_m == ()
 
 
 def test_the_box_of_towers_far_from_the_middle_of_their_plane_is_not_too_small() -> None:
@@ -210,6 +232,14 @@ def test_a_lattice_survives_being_written_down() -> None:
         lattice = Lattice.of(area)
         assert Lattice.from_dict(lattice.as_dict()) == lattice
     written = lattice.as_dict()
-    for wrong in ({}, {**written, "cell_m": "1000"}, {**written, "box_e7": [1, 2, 3]}, {**written, "more": 1}):
+    for wrong in (
+        {},
+        {**written, "cell_m": "1000"},
+        {**written, "box_e7": [1, 2, 3]},
+        {**written, "more": 1},
+        {**written, "ground_half_m": [[0, 0, 1]]},
+        {**written, "ground_half_m": [[0, 0, 1, 1.5]]},
+        {**written, "ground_half_m": [(0, 0, 1, 1)]},
+    ):
         with pytest.raises(cv.FileFormatError, match="lattice of an earlier map"):
             Lattice.from_dict(wrong)
