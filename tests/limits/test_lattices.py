@@ -124,6 +124,7 @@ def slow_smallest(*maps: cv.Grid) -> float:
     [
         ([block(0, 0), block(3, 3)], 1 / 16),
         ([block(0, 0), block(2, 2)], 4 / 16),
+        ([block(0, 5, 8, 8), block(3, 2, 8, 6)], 15 / 16),
         ([block(0, 0), block(0, 0, 8, 8)], 1.0),
         ([block(0, 0, 8, 8), block(0, 0, 8, 7)], 8 / 16),
         ([block(0, 0, 4, 4, 1000), block(0, 0, 16, 15)], 1.0),
