@@ -32,12 +32,13 @@ EXCEPTIONS: dict[tuple[str, int], dict[str, float]] = {
     ("rough 1", 5_000): {"rise": 0.004},
     ("rough 2", 500): {"rise": 0.015},
     ("rough 2", 5_000_000): {"Bayesian update": 0.009},
+    ("line", 5_000_000): {"rise": 0.004},
 }
 """By distribution and number of reports: `rise` from a round to a later one, or what is nearer, and by how much.
 
 - A uniform town is the start itself, so that reports can only lead away from it; so do a few reports in a rough town.
 - With three seeds and fifteen pairs of rounds, some of the smallest figures are chance. Noise also hides: from
-  5,000,000 reports of a line the divergence rises from 0.251 after two rounds to 0.346, where qif's is 0.291.
+  5,000,000 reports of a line the mean divergence rises from 0.252 after two rounds to 0.450, where qif's is 0.285.
 """
 SLACK = 0.005
 """Figures may differ by this much between processors."""
