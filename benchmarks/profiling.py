@@ -113,7 +113,7 @@ def ours(fixes: Path, out: Path) -> BatchResult:
         COLUMN_NAMES,
         grid(),
         PeriodRange(start=MONDAY, count=WEEKS, train=TRAIN),
-        ProfileSettings(),
+        ProfileSettings(method="poisson", delta=DELTA, lower_deltas=()),  # what the others do by hand
     )
     engine = open_engine("duckdb", spill=out / ".spill")
     try:

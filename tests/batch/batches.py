@@ -28,9 +28,10 @@ from crowdveil.batch import (
     run,
 )
 from crowdveil.batch.graph import user_hash
-from crowdveil.profile import Periods, Profile, count_visits, frequency, poisson, recency
+from crowdveil.profile import Periods, Profile, count_visits, frequency, logistic, poisson, recency
 from crowdveil.profile.counts import Counts
-from crowdveil.profile.place import choose_place
+from crowdveil.profile.logistic import TIME_SCALES
+from crowdveil.profile.place import Place, choose_graded_place, choose_place
 from crowdveil.traces import read_table
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
@@ -74,6 +75,7 @@ def batch(
     period_range: PeriodRange | None = None,
     profile_settings: ProfileSettings | None = None,
     part_bytes: int = PART_BYTES,
+    distinct: bool = False,
     engine: Engine | None = None,
 ) -> Batch:
     """Run one into `out`, on a DuckDB of its own unless an engine is given."""
@@ -81,7 +83,13 @@ def batch(
     column_names = column_names or ColumnNames()
     inputs = find_inputs([str(one) for one in patterns], column_names, out)
     job = BatchJob(
-        inputs, column_names, area, period_range or PeriodRange(), profile_settings or ProfileSettings(), part_bytes
+        inputs,
+        column_names,
+        area,
+        period_range or PeriodRange(),
+        profile_settings or ProfileSettings(),
+        part_bytes,
+        distinct,
     )
     opened = engine or open_engine("duckdb", threads=2)
     out.mkdir(exist_ok=True)
@@ -94,7 +102,7 @@ def batch(
         found,
         rows_of(out / "visits", '"user", cell, period, visits', "left_out IS NULL"),
         rows_of(out / "profile", '"user", cell, visits, periods, probability'),
-        rows_of(out / "places", '"user", cell'),
+        rows_of(out / "places", '"user", cell, grade, frequent'),
         found.left_out,
     )
 
@@ -118,7 +126,8 @@ def profiled(counts: Counts, train: range, profile_settings: ProfileSettings) ->
     if profile_settings.method == "recency":
         assert profile_settings.half_life_periods is not None
         return recency(counts, train, profile_settings.half_life_periods)
-    return {"frequency": frequency, "poisson": poisson}[profile_settings.method](counts, train)
+    methods = {"frequency": frequency, "poisson": poisson, "logistic": logistic}
+    return methods[profile_settings.method](counts, train)
 
 
 def same(
@@ -155,9 +164,19 @@ def same(
     expected = sorted((visits.users[user], cell, p) for user, cell, p in zip(*columns, strict=True))
     assert [row[:2] for row in done.profile] == [row[:2] for row in expected]
     assert max((abs(row[4] - one[2]) for row, one in zip(done.profile, expected, strict=True)), default=0) <= 1e-12
-    assert sum(row[2] for row in done.profile) == counts.during(done.found.train).visits.sum()
-    chosen = {name: _place(profile.of(user), name, profile_settings) for user, name in enumerate(visits.users)}
-    assert done.places == sorted((name, None if cell == NULL else cell) for name, cell in chosen.items())
+    learnt_from = done.found.train
+    if profile_settings.method == "logistic":
+        history = TIME_SCALES["day" if counts.periods.days == 1 else "week"].history
+        learnt_from = range(max(learnt_from.start, learnt_from.stop - history), learnt_from.stop)
+    assert sum(row[2] for row in done.profile) == counts.during(learnt_from).visits.sum()
+    chosen, expected_places = {}, []
+    for user, name in enumerate(visits.users):
+        (cell, grade), frequent = _place(profile.of(user), name, profile_settings)
+        chosen[name] = cell
+        placed = (None, None) if cell == NULL else (cell, grade)
+        expected_places.append((name, *placed, None if frequent == NULL else frequent))
+    assert done.places == sorted(expected_places)
+    assert done.found.frequent == sum(row[3] is not None for row in expected_places)
     reporters_at = np.zeros(len(area), dtype=np.int64)
     np.add.at(reporters_at, [cell for cell in chosen.values() if cell != NULL], 1)
     assert done.found.reporters_at.tolist() == reporters_at.tolist()
@@ -165,11 +184,13 @@ def same(
     return done
 
 
-def _place(profile: dict[int, float], user: str, profile_settings: ProfileSettings) -> int:
+def _place(profile: dict[int, float], user: str, profile_settings: ProfileSettings) -> tuple[Place, int]:
+    """The place with its grade, and the frequent place."""
     drawn = user_hash(profile_settings.seed, user)
-    targets = list(profile_settings.targets) or None
-    return choose_place(
-        profile, profile_settings.delta, profile_settings.rule, targets, random_below=lambda places: drawn % places
+    rule, targets = profile_settings.rule, list(profile_settings.targets) or None
+    return (
+        choose_graded_place(profile, profile_settings.thresholds, rule, targets, lambda places: drawn % places),
+        choose_place(profile, profile_settings.delta, rule, targets, lambda places: drawn % places),
     )
 
 

@@ -25,6 +25,7 @@ from crowdveil.errors import FileFormatError, InputError
 from crowdveil.profile.periods import DAY_S
 from crowdveil.traces import visit_builder
 from crowdveil.traces.clock import MILLISECONDS_FROM, QUARTER_S, Clock, open_zone, zone_offsets
+from crowdveil.traces.inspection import REASONS
 
 ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$"
 STATED = r"(Z|[+-]\d\d(:?\d\d)?)$"
@@ -32,6 +33,7 @@ NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 YEAR_1 = -719_162
 """Its first day, in days since 1970: engines know a year 0, calendars do not."""
 OUTSIDE_AREA, ON_WEEKEND, OUTSIDE_TIME = "outside of the area", "on a weekend", "outside of the periods"
+OUTLYING, REPEATED = REASONS["outlying-dates"], REASONS["duplicates"]
 BROKEN_ROW = "_broken_row"
 """A column that some engines add to CSV: NULL, but for rows with another number of fields than the heading."""
 FAULTS = (
@@ -44,6 +46,7 @@ FAULTS = (
     visit_builder.LATITUDE_RANGE,
     visit_builder.LONGITUDE_RANGE,
     visit_builder.NO_FIX,
+    REPEATED,
     OUTSIDE_AREA,
     ON_WEEKEND,
     OUTSIDE_TIME,

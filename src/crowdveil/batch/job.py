@@ -39,7 +39,9 @@ from crowdveil.batch.fixes import ColumnNames, Expression, fixes
 from crowdveil.batch.graph import ProfileSettings
 from crowdveil.batch.inputs import Inputs, name_damaged
 from crowdveil.errors import EngineError, FileFormatError, InputError
+from crowdveil.profile.activity import start_of
 from crowdveil.profile.periods import DAY_S, EPOCH, MAX_PERIODS, Periods
+from crowdveil.traces.dates import usual_days
 from crowdveil.traces.trace_files import reading
 from crowdveil.traces.visit_builder import LATEST_S
 
@@ -66,6 +68,8 @@ class PeriodRange:
     """How many periods (default: all that have visits)."""
     train: int | None = None
     """How many of them, from the first on, to learn from (default: all)."""
+    every_date: bool = False
+    """Whether dates far from all others are counted too, instead of being left out."""
 
     def __post_init__(self) -> None:
         for name in ("count", "train"):
@@ -84,6 +88,13 @@ class PeriodRange:
         start = self.start or (EPOCH if self.days == 1 and not self.weekdays_only else MONDAY)
         count = None if self.start is None else self.count
         return Periods(start, count or MAX_PERIODS_FOUND, self.days, self.weekdays_only)
+
+    def usual(self, numbers: IntArray, visits: IntArray) -> range:
+        """Return the periods that are not far from all others, given those with visits and how many each has."""
+        if self.every_date:
+            return range(int(numbers.min()), int(numbers.max()) + 1)
+        days = usual_days(numbers * self.days, visits)
+        return range(days.first // self.days, days.last // self.days + 1)
 
     def found(self, first: int, last: int) -> Periods:
         """Return the periods, given the first and the last number with a visit."""
@@ -106,6 +117,12 @@ class BatchJob:
     period_range: PeriodRange = field(default_factory=PeriodRange)
     profile_settings: ProfileSettings = field(default_factory=ProfileSettings)
     part_bytes: int = PART_BYTES
+    distinct: bool = False
+    """Whether the same user, time and place counts once. All files are then one part, because any two may overlap."""
+
+    def parts(self) -> list[tuple[str, ...]]:
+        """Files that are counted together."""
+        return [self.inputs.paths] if self.distinct else self.inputs.parts(self.part_bytes)
 
     def __post_init__(self) -> None:
         for cell in self.profile_settings.targets:
@@ -121,6 +138,9 @@ class BatchResult:
     train: range
     users: int
     reporters: int
+    """Users with a place to report."""
+    frequent: int
+    """Users with a frequent place."""
     rows: int
     """Fixes that were counted."""
     left_out: dict[str, int]
@@ -130,6 +150,8 @@ class BatchResult:
     reporters_at: IntArray
     kept_steps: tuple[str, ...]
     """Steps that an earlier run had done already."""
+    outlying: tuple[str, ...] = ()
+    """First days of periods that were left out because they are far from all others."""
 
 
 def run(job: BatchJob, engine: Engine, out: Path, progress: BatchProgress) -> BatchResult:
@@ -192,7 +214,7 @@ class _Steps:
             )
         profile_key = _digest(counted, train.stop, job.profile_settings.method, job.profile_settings.half_life_periods)
         visits = self._read("visits")
-        self._make("profile", profile_key, lambda: graph.profile(visits, train, job.profile_settings))
+        self._make("profile", profile_key, lambda: graph.profile(visits, train, job.profile_settings, periods.days))
         places_key = _digest(profile_key, asdict(job.profile_settings))
         profile = self._read("profile")
         self._make(
@@ -209,7 +231,8 @@ class _Steps:
         job = self.job
         period_range = asdict(replace(job.period_range, train=None))
         files = job.inputs.identity()
-        settings = asdict(job.column_names), job.area.digest, {**period_range, "start": str(job.period_range.start)}
+        period_range |= {"start": str(job.period_range.start), "distinct": job.distinct}
+        settings = asdict(job.column_names), job.area.digest, period_range
         key = _digest(files, *settings)
         parts_folder = self.out / "visits.parts"
         if _made_from(self.out / "visits") == key:
@@ -220,36 +243,42 @@ class _Steps:
             what = "contains visits of other files or settings; choose another folder, or remove this one"
             raise InputError("out", str(self.out), what)
         parts_folder.mkdir(exist_ok=True)
-        parts = job.inputs.parts(job.part_bytes)
+        parts = job.parts()
         known = dict(zip(job.inputs.paths, files, strict=True))
         folders = [parts_folder / _digest([known[path] for path in paths], *settings)[:16] for paths in parts]
         aside: Counter[str] = Counter(dict(job.inputs.dropped))
         for number, (folder, paths) in enumerate(zip(folders, parts, strict=True)):
             aside.update(self._part(folder, paths, number, len(parts)))
         table = self.engine.read_parquet([str(one) for folder in folders for one in sorted(folder.glob("*.parquet"))])
-        (extent,) = self.engine.rows(graph.extent(table))
-        if extent["first"] is None:
+        held = sorted((row["period"], row["visits"]) for row in self.engine.rows(graph.per_period(table)))
+        if not held:
             reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(table))}
             shutil.rmtree(parts_folder)
             told = _listed(Counter(reasons) + aside)
             raise InputError(
                 "traces", self._shown(), f"should have a fix in the area and the periods; there is none ({told})"
             )
-        periods = job.period_range.found(extent["first"], extent["last"])
+        numbers, visits = np.array(held, dtype=np.int64).T
+        usual = job.period_range.usual(numbers, visits)
+        periods = job.period_range.found(usual.start, usual.stop - 1)
         whole = self.out / "visits.whole"
         shutil.rmtree(whole, ignore_errors=True)
-        if len(parts) == 1 and job.period_range.start is not None:
+        users = self.engine.rows(graph.users(table))[0]["users"]
+        odd = [int(number) for number in numbers if number not in usual]
+        if len(parts) == 1 and job.period_range.start is not None and not odd:
             folders[0].rename(whole)
         else:
-            first = 0 if job.period_range.start is not None else extent["first"]
-            self.engine.write(graph.merge_visits(table, first, len(periods)), whole, self._of("merging parts"))
+            first = 0 if job.period_range.start is not None else usual.start
+            merged = graph.merge_visits(table, first, len(periods), usual)
+            self.engine.write(merged, whole, self._of("merging parts"))
         counted = self.engine.read_parquet([str(one) for one in sorted(whole.glob("*.parquet"))])
         reasons = {row["left_out"]: row["rows"] for row in self.engine.rows(graph.left_out(counted))}
         rows = reasons.pop(None)
         reasons = Counter(reasons) + aside
         summary = {
-            "start": periods.start.isoformat(), "periods": len(periods), "users": extent["users"], "rows": rows,
+            "start": periods.start.isoformat(), "periods": len(periods), "users": users, "rows": rows,
             "left_out": dict(sorted(reasons.items())),
+            "outlying": [start_of(job.period_range.counting(), number).isoformat() for number in odd],
         }  # fmt: skip
         (whole / COUNTED).write_text(json.dumps(summary))
         (whole / MADE_FROM).write_text(key)
@@ -276,7 +305,9 @@ class _Steps:
         span_s = (max(start_s, 0), start_s + 7 * len(periods) * DAY_S)
         if periods.weekdays_only:
             span_s = (0, LATEST_S)  # also a fix before the first period is told by its weekday
-        counted = graph.visits(fixes(table, job.column_names, span_s), job.area, periods, engine.column_function)
+        read = fixes(table, job.column_names, span_s)
+        read = graph.each_once(read) if job.distinct else read
+        counted = graph.visits(read, job.area, periods, engine.column_function)
         half = folder.with_suffix(".half")
         shutil.rmtree(half, ignore_errors=True)
         step = "counting visits"
@@ -320,15 +351,16 @@ class _Steps:
         return lambda share: self.progress(step, share)
 
     def _finish(self, counted: dict[str, Any], periods: Periods, train: range) -> BatchResult:
-        reporters_at = np.zeros(len(self.job.area), dtype=np.int64)
+        reporters_at, frequent = np.zeros(len(self.job.area), dtype=np.int64), 0
         for row in self.engine.rows(graph.prior(self._read("places"))):
             if row["cell"] is not None:
                 reporters_at[row["cell"]] = row["users"]
+            frequent += row["frequent"]
         reporters = int(reporters_at.sum())
         prior = reporters_at / reporters if reporters else np.zeros(len(reporters_at))
         found = BatchResult(
-            periods, train, counted["users"], reporters, counted["rows"], counted["left_out"], prior, reporters_at,
-            tuple(self.kept),
+            periods, train, counted["users"], reporters, frequent, counted["rows"], counted["left_out"], prior,
+            reporters_at, tuple(self.kept), tuple(counted["outlying"]),
         )  # fmt: skip
         _write(self.out / "prior.csv", _prior_csv(self.job.area, found))
         _write(self.out / "summary.json", json.dumps(self._summary(found), indent=2) + "\n")
@@ -347,11 +379,14 @@ class _Steps:
             "period_days": found.periods.days,
             "weekdays_only": found.periods.weekdays_only,
             "train": len(found.train),
-            "profile_settings": asdict(job.profile_settings),
+            "profile_settings": {**asdict(job.profile_settings), "lower_deltas": job.profile_settings.thresholds[1:]},
+            "distinct": job.distinct,
             "fixes_counted": found.rows,
             "fixes_left_out": found.left_out,
+            "outlying_periods": list(found.outlying),
             "users": found.users,
             "users_with_a_place": found.reporters,
+            "users_with_a_frequent_place": found.frequent,
         }
 
     def _shown(self) -> str:
@@ -397,6 +432,6 @@ def _explained(error: EngineError, job: BatchJob, steps: _Steps) -> Exception:
         if damaged is not None:
             return FileFormatError(f"{damaged}: cannot be read to its end; is it damaged? ({error})")
     kept = len(list(steps.out.glob(f"visits.parts/*/{REJECTED}")))
-    of = len(job.inputs.parts(job.part_bytes))
+    of = len(job.parts())
     done = f"; {kept} of {of} parts are kept" if kept else ""
     return EngineError(f"{error}; the same command continues from where it stopped{done}")

@@ -1,6 +1,7 @@
 """Spark: on this machine (`local[*]`), or an existing cluster that sees the same files.
 
-A cluster's workers run Python for hexagons, towers and lotteries: they need crowdveil installed, for the same Python.
+A cluster's workers run Python for hexagons, towers and lotteries: this project's code is sent to them, the libraries
+that it imports (NumPy, pandas, Arrow, H3) they need to have, for the same version of Python.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 import ibis
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 
 from crowdveil.batch.engine import ShareDone, one_query_per_step, reporting_progress, size_of, with_signature
 from crowdveil.batch.fixes import BROKEN_ROW, Expression
+from crowdveil.batch.shipping import pack_code
 from crowdveil.errors import CrowdveilError, EngineError, FileFormatError
 
 POLL_S = 0.5
@@ -45,6 +47,7 @@ class SparkEngine:
         except ImportError:
             how = "run: pip install 'crowdveil[spark]'"
             raise CrowdveilError(f"engine = 'spark': pyspark is not installed; {how}") from None
+        self._sent = TemporaryDirectory(prefix="crowdveil-")  # workers fetch the code from there until the end
         builder = (
             SparkSession.builder.appName("crowdveil profile")
             .master(master)
@@ -67,6 +70,9 @@ class SparkEngine:
         with _one_line(), _log_to(spill):
             self._session = builder.getOrCreate()
         self._session.sparkContext.setLogLevel("OFF")
+        if not master.startswith("local"):
+            with _one_line():
+                self._session.sparkContext.addPyFile(str(pack_code(Path(self._sent.name))))
         self._ibis = ibis.pyspark.connect(self._session)
 
     def read_parquet(self, paths: Sequence[str]) -> Expression:
@@ -121,6 +127,7 @@ class SparkEngine:
         """End the session and its Java process, unless that has ended already."""
         with suppress(EngineError), _one_line():
             self._session.stop()
+        self._sent.cleanup()
 
     def _view(self, frame: Any) -> Expression:
         name = ibis.util.gen_name("crowdveil")

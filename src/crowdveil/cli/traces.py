@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -13,7 +13,9 @@ import typer
 
 from crowdveil.cli.console import progress_bar, warn, working
 from crowdveil.cli.options import missing, refuse
+from crowdveil.errors import InputError
 from crowdveil.traces import Visits, read_traces, synthetic_visits
+from crowdveil.traces.inspection import ODDITIES, Oddity
 
 CITY_SEED, CITY_USERS, CITY_WEEKS = 5, 1_500, 45
 """Of the synthetic city."""
@@ -76,6 +78,18 @@ Towers = Annotated[
     Path | None, typer.Option(help="For call logs: where the towers are (CSV: id,lat,lon).", metavar="FILE")
 ]
 Zone = Annotated[str | None, typer.Option(help="The time zone of all visits, such as Europe/Berlin.", metavar="NAME")]
+
+
+KEEP_HELP = f"Count what is left out otherwise, out of {', '.join(ODDITIES)}."
+
+
+def read_oddities(text: str | None, known: Sequence[Oddity] = ODDITIES) -> tuple[Oddity, ...]:
+    """Read what should be kept of what looks wrong."""
+    named = [part.strip() for part in (text or "").split(",") if part.strip()]
+    for name in named:
+        if name not in known:
+            raise InputError("keep", name, f"should be one of {', '.join(known)}")
+    return tuple(oddity for oddity in known if oddity in named)
 
 
 def source(

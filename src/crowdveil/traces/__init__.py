@@ -4,6 +4,7 @@ visits          the table that all readers return
 read            picks the reader for a file
 table, timeline, gpx, calls                     readers of general formats
 foursquare, snap, geolife, cabspotting          readers of published data sets
+inspection      what is odd about visits, what was left out, and what to set; dates and repeats serve it
 visit_builder   which rows are kept, and under which reason others are dropped
 clock           time zones and times
 trace_files     opening of plain, compressed and Parquet files
@@ -16,6 +17,7 @@ from crowdveil.traces.foursquare import count_odd_offsets, read_foursquare
 from crowdveil.traces.frames import TimeUnit
 from crowdveil.traces.geolife import read_geolife
 from crowdveil.traces.gpx import read_gpx
+from crowdveil.traces.inspection import ODDITIES, Inspection, Oddity, VisitFinding, inspect_visits
 from crowdveil.traces.read import TRACE_FORMATS, TraceFormat, read_traces, recognise_format
 from crowdveil.traces.snap import read_snap
 from crowdveil.traces.summary import check_overlap, describe_visits
@@ -25,15 +27,20 @@ from crowdveil.traces.timeline import read_timeline
 from crowdveil.traces.visits import Visits
 
 __all__ = [
+    "ODDITIES",
     "TRACE_FORMATS",
     "CitySettings",
+    "Inspection",
+    "Oddity",
     "SyntheticCity",
     "TimeUnit",
     "TraceFormat",
+    "VisitFinding",
     "Visits",
     "check_overlap",
     "count_odd_offsets",
     "describe_visits",
+    "inspect_visits",
     "read_cabspotting",
     "read_calls",
     "read_foursquare",

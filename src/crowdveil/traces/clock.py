@@ -98,10 +98,19 @@ def _iso(text: str) -> tuple[float, float]:
 def zone_offsets(zone: ZoneInfo, utc_s: FloatArray) -> FloatArray:
     """Return local time minus UTC in seconds at each instant; NaN where the instant is unknown or out of range."""
     known = (utc_s >= 0) & (utc_s < LATEST_S)
-    quarters, back = np.unique(np.floor(utc_s[known] / QUARTER_S), return_inverse=True)
-    found = [datetime.fromtimestamp(int(q) * QUARTER_S, zone).utcoffset() for q in quarters]
     offsets = np.full(utc_s.shape, NAN)
-    offsets[known] = np.array([NAN if one is None else one.total_seconds() for one in found], dtype=np.float64)[back]
+    if not known.any():
+        return offsets
+    quarter = (utc_s if known.all() else utc_s[known]).astype(np.int64) // QUARTER_S
+    first = int(quarter.min())
+    # a table of all quarters in between is smaller than sorting millions of times
+    there = np.zeros(int(quarter.max()) - first + 1, dtype=bool)
+    there[quarter - first] = True
+    table = np.full(len(there), NAN)
+    for number in np.flatnonzero(there).tolist():
+        offset = datetime.fromtimestamp((first + number) * QUARTER_S, zone).utcoffset()
+        table[number] = NAN if offset is None else offset.total_seconds()
+    offsets[known] = table[quarter - first]
     return offsets
 
 

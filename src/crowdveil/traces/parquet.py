@@ -6,6 +6,7 @@ Neither the path nor the name of a column becomes part of a query: the path is a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,8 @@ from pathlib import Path
 import duckdb
 
 from crowdveil.errors import FileFormatError
+from crowdveil.traces.layout import Rows
+from crowdveil.traces.table_scan import scan_rows
 from crowdveil.traces.trace_files import BATCH_ROWS, MAGIC_PARQUET, reading
 from crowdveil.traces.visit_builder import VisitBuilder
 from crowdveil.vocabulary import Progress
@@ -33,10 +36,31 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
     "temp_directory": "",
-    "threads": 1,
 }
-"""One thread keeps the memory small; converting text to numbers takes longer than reading it."""
 STATED_ROWS = "SELECT num_rows FROM parquet_file_metadata(?)"
+
+
+def scan_parquet(
+    builder: VisitBuilder, user: str, time: str, numbers: Sequence[str], *, progress: Progress | None = None
+) -> Iterator[Rows | list[tuple[str, ...]]]:
+    """Yield rows as numbers, and at the end, as columns of text, those that could not be read as such."""
+    path = builder.path
+    _check_start(builder)
+    with _opened(path, threads=os.cpu_count() or 1) as (connection, name):
+        types = _types(connection, name)
+        wanted = [(user, USER), (time, TIME), *((number, MEASURE) for number in numbers)]
+        texts = [_as_text(builder, types, column, *right) for column, right in wanted]
+        renamed = ", ".join(f"c{place}" for place in range(len(types)))
+        table = f"read_parquet(?, hive_partitioning = false) AS file({renamed})"
+        stated = connection.execute(STATED_ROWS, [name]).fetchall()[0][0]
+        done, size = 0, path.stat().st_size
+        for rows in scan_rows(connection, table, [name], texts):
+            yield rows
+            done += len(rows[0]) if isinstance(rows, list) else len(rows.of_name)
+            if progress:
+                progress(size * min(done, stated) // max(stated, 1), size)
+        if done != stated:
+            raise FileFormatError(f"{path}: contains {done:,} rows but states {stated:,}; is it damaged or cut off?")
 
 
 def parquet_batches(
@@ -44,11 +68,7 @@ def parquet_batches(
 ) -> Iterator[list[tuple[str, ...]]]:
     """Yield columns of text, a batch of rows at a time: user, time, numbers; NULL becomes empty text, as in a CSV."""
     path = builder.path
-    with reading(path), path.open("rb") as file:
-        head = file.read(len(MAGIC_PARQUET))
-    if head != MAGIC_PARQUET:
-        why = "does not start with PAR1" if head else "is empty"
-        raise FileFormatError(f"{path}: {why}; expected {builder.expected}")
+    _check_start(builder)
     with _opened(path) as (connection, name):
         types = _types(connection, name)
         wanted = [(user, USER), (time, TIME), *((number, MEASURE) for number in numbers)]
@@ -68,14 +88,23 @@ def parquet_batches(
             raise FileFormatError(f"{path}: contains {done:,} rows but states {stated:,}; is it damaged or cut off?")
 
 
+def _check_start(builder: VisitBuilder) -> None:
+    path = builder.path
+    with reading(path), path.open("rb") as file:
+        head = file.read(len(MAGIC_PARQUET))
+    if head != MAGIC_PARQUET:
+        why = "does not start with PAR1" if head else "is empty"
+        raise FileFormatError(f"{path}: {why}; expected {builder.expected}")
+
+
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+def _opened(path: Path, threads: int = 1) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
     """Open a database that can read only this file; yield it and the name by which it knows the file."""
     whole = str(path.resolve())
     # DuckDB reads a name as a pattern, which may match other files; special characters in brackets match themselves
     name = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in whole)
     try:
-        with duckdb.connect(config=CONFIG) as connection:
+        with duckdb.connect(config={**CONFIG, "threads": threads}) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("SET enable_progress_bar = false")  # shown by default where Python is interactive
             connection.execute("SET allowed_paths = ?", [[whole, name]])

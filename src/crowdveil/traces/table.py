@@ -5,16 +5,21 @@ The heading of a CSV tells its delimiter (comma, tab or semicolon). A Parquet fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from crowdveil.errors import InputError
-from crowdveil.extras import require_extra
+from crowdveil.extras import has_extra, require_extra
 from crowdveil.traces.clock import Clock, open_zone, read_times, utc_and_offset
+from crowdveil.traces.layout import Rows
 from crowdveil.traces.trace_files import csv_batches, is_parquet
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import Progress
+
+LARGE_BYTES = 8_000_000
+"""From this size on, DuckDB reads a file where it is installed; a smaller one is read before DuckDB is loaded."""
 
 
 def read_table(
@@ -45,21 +50,55 @@ def read_table(
     numbers = [latitude, longitude] + ([offset_minutes] if offset_minutes is not None else [])
     names = [user, time, *numbers]
     wall = open_zone(zone) if zone is not None else None
-    if is_parquet(Path(path)):
-        require_extra("reading Parquet", "batch")
-        from crowdveil.traces.parquet import parquet_batches  # DuckDB takes a while to load; most files are CSV
+    parquet = is_parquet(Path(path))
+    kind = "Parquet file" if parquet else "CSV"
 
-        builder = VisitBuilder(Path(path), f"a Parquet file with the columns {', '.join(names)}")
-        batches = parquet_batches(builder, user, time, numbers, progress=progress)
+    def collect(parts: Callable[[VisitBuilder], Iterator[Rows | list[tuple[str, ...]]]]) -> Visits:
+        builder = VisitBuilder(Path(path), f"a {kind} with the columns {', '.join(names)}")
+        for part in parts(builder):
+            _add(builder, part, wall, clock, offset_minutes is not None)
+        return builder.visits()
+
+    large = Path(path).stat().st_size >= LARGE_BYTES
+    if parquet:
+        require_extra("reading Parquet", "batch")
+        from crowdveil.traces.parquet import parquet_batches, scan_parquet  # DuckDB takes a while to load
+
+        read = scan_parquet if large else parquet_batches
+        return collect(lambda builder: read(builder, user, time, numbers, progress=progress))
+    if large and has_extra("batch"):
+        from crowdveil.traces.csv_scan import NotForDuckDb, scan_csv
+
+        try:
+            return collect(lambda builder: scan_csv(builder, names, progress=progress))
+        except NotForDuckDb:
+            pass
+    return collect(lambda builder: _csv_columns(builder, names, progress))
+
+
+def _add(
+    builder: VisitBuilder,
+    part: Rows | list[tuple[str, ...]],
+    wall: ZoneInfo | None,
+    clock: Clock,
+    has_offsets: bool,
+) -> None:
+    """Add rows that were read as numbers, or columns of text: user, time, latitude, longitude and perhaps offsets."""
+    if not part:
+        return
+    if isinstance(part, list):
+        who, when, *texts = part
+        seconds, stated = read_times(when)
+        numbers = [to_floats(column) for column in texts]
     else:
-        builder = VisitBuilder(Path(path), f"a CSV with the columns {', '.join(names)}")
-        batches = _csv_columns(builder, names, progress)
-    for who, when, *rest in batches:
-        utc_s, offset_s = utc_and_offset(*read_times(when), wall, clock)
-        if offset_minutes is not None:
-            offset_s = 60 * to_floats(rest[2])
-        builder.add(who, utc_s, offset_s, to_floats(rest[0]), to_floats(rest[1]))
-    return builder.visits()
+        seconds, stated, numbers = part.seconds, part.stated, part.numbers
+    utc_s, offset_s = utc_and_offset(seconds, stated, wall, clock)
+    if has_offsets:
+        offset_s = 60 * numbers[2]
+    if isinstance(part, list):
+        builder.add(who, utc_s, offset_s, numbers[0], numbers[1])
+    else:
+        builder.add_numbered(part.names, part.of_name, utc_s, offset_s, numbers[0], numbers[1])
 
 
 def _csv_columns(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crowdveil.arrays import BoolArray, FloatArray, IntArray
+from crowdveil.arrays import BoolArray, FloatArray, IntArray, joined
 from crowdveil.errors import FileFormatError
 from crowdveil.traces.visits import Visits
 
@@ -55,7 +57,8 @@ class VisitBuilder:
         self.expected = expected
         self.dropped: Counter[str] = Counter()
         self._numbers: dict[str, int] = {}
-        self._parts: list[tuple[IntArray, IntArray, IntArray, FloatArray, FloatArray]] = []
+        self._columns: tuple[list[NDArray[Any]], ...] = ([], [], [], [], [])
+        """User, UTC, offset, latitude and longitude of each batch that was added."""
         self._fit_when_swapped = 0
 
     def drop(self, reason: str, rows: int = 1) -> None:
@@ -86,8 +89,21 @@ class VisitBuilder:
         longitude: FloatArray,
     ) -> None:
         """Keep the valid rows; NaN stands for what could not be read. A dropped row counts under its first fault."""
-        blank = {name for name in set(names) if not name.strip()}
-        no_user = np.array([name in blank for name in names] if blank else [False] * len(names), dtype=bool)
+        number = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        of_name = np.array([number[name] for name in names], dtype=np.int64)
+        self.add_numbered(list(number), of_name, utc_s, offset_s, latitude, longitude)
+
+    def add_numbered(
+        self,
+        names: Sequence[str],
+        of_name: IntArray,
+        utc_s: FloatArray,
+        offset_s: FloatArray,
+        latitude: FloatArray,
+        longitude: FloatArray,
+    ) -> None:
+        """Do the same for rows whose users are given as places in a list of names."""
+        no_user = np.array([not name.strip() for name in names], dtype=bool)[of_name]
         at_zero = (latitude == 0) & (longitude == 0)
         wrong_latitude = ~(np.abs(latitude) <= 90)
         faults: list[tuple[str, BoolArray]] = [
@@ -100,33 +116,40 @@ class VisitBuilder:
             (LONGITUDE_RANGE, ~(np.abs(longitude) <= 180)),
             (NO_FIX, at_zero),
         ]
-        keep = np.ones(len(names), dtype=bool)
+        keep = np.ones(len(of_name), dtype=bool)
         for reason, bad in faults:
-            self.drop(reason, int((bad & keep).sum()))
-            keep &= ~bad
+            if bad.any():
+                self.drop(reason, int((bad & keep).sum()))
+                keep &= ~bad
         self._fit_when_swapped += int((wrong_latitude & (np.abs(latitude) <= 180) & (np.abs(longitude) <= 90)).sum())
-        user = self._number(names if keep.all() else [names[i] for i in np.flatnonzero(keep).tolist()])
-        self._parts.append(
-            (
-                user,
-                np.floor(utc_s[keep]).astype(np.int64),
-                np.rint(offset_s[keep]).astype(np.int64),
-                latitude[keep],
-                longitude[keep],
-            )
+        if not keep.all():
+            of_name = of_name[keep]
+            utc_s, offset_s, latitude, longitude = (column[keep] for column in (utc_s, offset_s, latitude, longitude))
+        batch = (
+            self._numbered(names, of_name),
+            np.floor(utc_s).astype(np.int64),
+            np.rint(offset_s).astype(np.int64),
+            latitude,
+            longitude,
         )
+        for column, added in zip(self._columns, batch, strict=True):
+            column.append(added)
 
-    def _number(self, names: Sequence[str]) -> IntArray:
-        number = {name: self._numbers.setdefault(name.strip(), len(self._numbers)) for name in dict.fromkeys(names)}
-        return np.array([number[name] for name in names], dtype=np.int64)
+    def _numbered(self, names: Sequence[str], of_name: IntArray) -> IntArray:
+        """Number users in the order in which their first kept row came."""
+        there, first = np.unique(of_name, return_index=True)
+        numbers = np.full(len(names), -1, dtype=np.int64)
+        for place in there[np.argsort(first)].tolist():
+            numbers[place] = self._numbers.setdefault(names[place].strip(), len(self._numbers))
+        return numbers[of_name]
 
     def visits(self) -> Visits:
         """Return the kept rows, with the counts of the dropped ones; raise an error if none was kept."""
-        if not any(len(part[0]) for part in self._parts):
+        if not any(map(len, self._columns[0])):
             raise FileFormatError(self._nothing_kept())
-        user, utc_s, offset_s, latitude, longitude = (
-            np.concatenate(column) for column in zip(*self._parts, strict=True)
-        )
+        for column in self._columns:
+            column[:] = [joined(column)]  # one column at a time, because all of them twice may not fit into memory
+        user, utc_s, offset_s, latitude, longitude = (column[0] for column in self._columns)
         return Visits(tuple(self._numbers), user, utc_s, offset_s, latitude, longitude, dropped=self.dropped)
 
     def _nothing_kept(self) -> str:

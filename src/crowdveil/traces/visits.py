@@ -74,12 +74,12 @@ class Visits:
             if column.shape != columns["user"].shape or column.ndim != 1:
                 raise InputError(name, column.shape, f"should have one entry for each of {len(columns['user'])} visits")
         for name, limit in (("latitude", 90), ("longitude", 180)):
-            bad = ~(np.abs(columns[name]) <= limit)
-            if bad.any():
+            if columns[name].size and not -limit <= columns[name].min() <= columns[name].max() <= limit:
+                bad = ~(np.abs(columns[name]) <= limit)
                 raise InputError(name, float(columns[name][bad][0]), f"should lie between -{limit} and {limit} degrees")
-        order = np.lexsort((columns["utc_s"], columns["user"]))
+        order = _order(columns["user"].astype(np.int64, copy=False), columns["utc_s"].astype(np.int64, copy=False))
         for name, column in columns.items():
-            object.__setattr__(self, name, frozen(column[order]))
+            object.__setattr__(self, name, frozen(column if order is None else column[order]))
         object.__setattr__(self, "dropped", MappingProxyType({k: int(v) for k, v in self.dropped.items() if v}))
 
     def __len__(self) -> int:
@@ -109,3 +109,28 @@ class Visits:
             self.longitude[mask],
             self.dropped,
         )
+
+    def of_users(self, keep: ArrayLike) -> Visits:
+        """Keep only some users, by a mask over `users`, with all their visits; the users are numbered anew."""
+        mask: BoolArray = np.asarray(keep, dtype=bool)
+        if mask.shape != (len(self.users),):
+            raise InputError("keep", mask.shape, f"should have one entry for each of {len(self.users)} users")
+        there = mask[self.user]
+        number = np.cumsum(mask) - 1
+        return Visits(
+            tuple(name for name, kept in zip(self.users, mask.tolist(), strict=True) if kept),
+            number[self.user[there]],
+            self.utc_s[there],
+            self.offset_s[there],
+            self.latitude[there],
+            self.longitude[there],
+            self.dropped,
+        )
+
+
+def _order(user: IntArray, utc_s: IntArray) -> IntArray | None:
+    """Return the order by user and time, equal ones as they came; None if the rows are in order already."""
+    same = user[1:] == user[:-1]
+    if ((user[1:] > user[:-1]) | (same & (utc_s[1:] >= utc_s[:-1]))).all():
+        return None
+    return np.lexsort((utc_s, user))
