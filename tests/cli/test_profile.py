@@ -30,13 +30,16 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
     assert "fixes: 60 counted in 25 cells" in result.stdout
     assert "left out: latitude out of range: 1, wrong number of fields: 1" in result.stdout
     assert "periods: 4 weeks from 2024-07-01, the first 4 to learn from" in result.stdout
-    assert "people: 3, of whom 3 have a frequent place (δ = 0.7)" in result.stdout
+    assert "people: 3, of whom 3 have a frequent place (δ = 0.5)" in result.stdout
     assert "Written to out: visits, profile, places, prior.csv, summary.json." in result.stderr
     again = run(*asked, "--json")
     summary = json.loads(again.stdout)
     assert summary == json.loads(Path("out/summary.json").read_text())
     assert summary["fixes_left_out"] == {"latitude out of range": 1, "wrong number of fields": 1}
     assert (summary["engine"], summary["users_with_a_place"]) == ("duckdb", 3)
+    assert summary["users_with_a_frequent_place"] == 3
+    settings = summary["profile_settings"]
+    assert (settings["method"], settings["delta"], settings["lower_deltas"]) == ("logistic", 0.5, [0.2])
     assert "(visits, profile, places kept from an earlier run)" in again.stderr
     assert not Path("out/.spill").exists()
     policy = ("--targets", "3", "--epsilon-per-km", "1.4", "--beta", "0.1", "--out", "policy.json")
@@ -60,7 +63,8 @@ def test_it_says_what_was_counted_and_writes_it(run: Run, area: Path, traces: Pa
         (("--half-life", "4"), ("half_life = 4.0", "recency")),
         (("--method", "recency", "--half-life", "0"), ("half_life = 0.0", "above 0")),
         (("--rule", "target-aware"), ("--targets is missing",)),
-        (("--targets", "3"), ("targets", "target-aware")),
+        (("--rule", "random", "--targets", "3"), ("targets", "target-aware")),
+        (("--lower-deltas", "0.6"), ("falling",)),
         (("--rule", "target-aware", "--targets", "25"), ("targets = 25", "0 to 24")),
         (("--start", "July"), ("start = 'July'",)),
         (("--start", "2024-07-06", "--period", "day", "--weekdays-only"), ("start", "should be a weekday")),

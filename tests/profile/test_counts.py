@@ -90,8 +90,34 @@ def test_sums_over_periods_are_those_of_a_plain_loop(rows: list[tuple[int, int, 
     assert pairs.periods.tolist() == [len(set(found)) for found in expected.values()]
 
 
+def test_more_users_than_cells_are_not_mixed_up() -> None:
+    counts = counts_of([(0, 1, 0), (0, 1, 1), (2, 0, 0), (4, 0, 1), (4, 1, 1), (4, 1, 1)], users=5, cells=2)
+    assert [column.tolist() for column in counts.pairs(range(2))] == [
+        [0, 2, 4, 4],
+        [1, 0, 0, 1],
+        [2, 1, 1, 2],
+        [2, 1, 1, 1],
+    ]
+    assert counts.first_of_pairs().tolist() == [0, 2, 3, 4]
+
+
+def test_periods_at_any_of_some_cells_count_once() -> None:
+    rows = [(0, 0, 1), (0, 1, 1), (0, 1, 2), (0, 3, 3), (1, 1, 0), (1, 1, 4), (1, 1, 4), (2, 3, 2)]
+    counts = counts_of(rows, users=4)
+    assert counts.periods_at([0, 1], range(1, 5)).tolist() == [2, 1, 0, 0]
+    assert counts.periods_at([3], range(8)).tolist() == [1, 0, 1, 0]
+    assert counts.periods_at([2], range(8)).tolist() == [0, 0, 0, 0]
+
+
 def test_periods_without_anybody_are_named() -> None:
     assert counts_of([(0, 0, 1), (1, 0, 3)], periods=5).empty_periods(range(5)) == (0, 2, 4)
+
+
+def test_some_periods_of_counts_are_periods_of_them() -> None:
+    counts = counts_of([(0, 0, 1)])
+    for wrong in (counts.during, counts.pairs, counts.empty_periods):
+        with pytest.raises(InputError, match=r"^part = range\(5, 9\)"):
+            wrong(range(5, 9))
 
 
 def test_counts_cannot_be_changed() -> None:
@@ -108,7 +134,12 @@ def test_counts_cannot_be_changed() -> None:
         (([0], [1], [0], [0]), "visits = 0"),
         (([0], [1], [0], [1.5]), "whole numbers"),
         (([0], [9], [0], [1]), "cell = 9"),
-        (([0], [1], [0, 1], [1]), "period"),
+        (([0], [1], [0, 1], [1]), "^period = "),
+        (([2], [1], [0], [1]), "^user = 2"),
+        (([0], [4], [0], [1]), "^cell = 4"),
+        (([0], [1], [3], [1]), "^period = 3"),
+        (([0], [1], [0], [1, 1]), "^visits = "),
+        (([[0]], [[1]], [[0]], [[1]]), "^user = .*one entry for each"),
     ],
 )
 def test_rows_that_are_not_counts_are_refused(columns: tuple[list[int], ...], message: str) -> None:
@@ -117,10 +148,32 @@ def test_rows_that_are_not_counts_are_refused(columns: tuple[list[int], ...], me
         Counts(2, 4, WEEKS, user, cell, period, visits)
 
 
+def test_numbers_of_visits_are_one_column_of_whole_numbers() -> None:
+    one = np.array([0])
+    with pytest.raises(InputError, match=r"^visits = .*: should be whole numbers$"):
+        Counts(2, 4, WEEKS, one, one, one, [[1], [1, 2]])  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^visits = .*: should be whole numbers$"):
+        Counts(2, 4, WEEKS, one, one, one, np.array([1.0]))
+    assert Counts(2, 4, WEEKS, one, one, one, np.array([2], dtype=np.uint8)).visits.tolist() == [2]
+
+
+def test_there_may_be_no_users_but_there_is_a_cell() -> None:
+    nothing = np.empty(0, dtype=np.int64)
+    assert repr(Counts(0, 1, WEEKS, nothing, nothing, nothing, nothing)) == (
+        "Counts(0 visits of 0 users in 1 cells, 3 periods)"
+    )
+    for users, cells in ((-1, 4), (3, 0)):
+        with pytest.raises(InputError, match="at least 0 users and 1 cell"):
+            Counts(users, cells, WEEKS, nothing, nothing, nothing, nothing)
+
+
 def test_more_users_and_cells_than_can_be_numbered_are_refused() -> None:
     nothing = np.empty(0, dtype=np.int64)
     with pytest.raises(InputError, match="product below"):
         Counts(2**40, 10**6, Periods(START, 1000), nothing, nothing, nothing, nothing)
+    with pytest.raises(InputError, match=r"^users, cells, periods = \[1099511627776, 1048576, 4\]: .* below 2\^62"):
+        Counts(2**40, 2**20, Periods(START, 4), nothing, nothing, nothing, nothing)
+    assert len(Counts(2**40, 2**20, Periods(START, 3), nothing, nothing, nothing, nothing)) == 0
 
 
 def test_a_crowd_of_200_000_takes_memory_for_its_visits_only() -> None:

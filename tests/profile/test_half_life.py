@@ -67,6 +67,34 @@ def test_scores_are_visit_rates_of_the_places_a_plain_loop_finds() -> None:
     assert (score.places, score.visited) == (len(frequent), visits)
 
 
+def test_scores_tell_apart_more_people_than_cells() -> None:
+    # Person 0 goes to cell 1; person 2 went to cell 0 and then, like person 4, to cell 1.
+    rows = [(0, 1, t) for t in range(6)] + [(2, 0, t) for t in range(4)] + [(u, 1, t) for u in (2, 4) for t in (4, 5)]
+    counts = counts_of(rows * 2, users=5, cells=2)
+    (score,) = choose_half_life(counts, range(6), [2], validation=2, delta=0.5).scores
+    assert score == HalfLifeScore(2, 2, 2, 0.5)
+
+
+def test_periods_before_the_training_periods_cannot_change_the_choice() -> None:
+    early = [(1, 2, t) for t in (0, 0, 1, 1)]
+    shifted = [(user, cell, t + 2) for user, cell, t in MOVED]
+    one, two = (
+        choose_half_life(counts_of(rows), range(2, 8), [1, inf], validation=2, delta=0.65)
+        for rows in (shifted, early + shifted)
+    )
+    assert one == two
+    assert (one.half_life_periods, one.teaching, one.validation) == (1, range(2, 6), range(6, 8))
+    assert one.scores == choose_half_life(counts_of(MOVED), range(6), [1, inf], validation=2, delta=0.65).scores
+
+
+def test_five_periods_validate_unless_told_otherwise_and_one_is_enough() -> None:
+    counts = counts_of([(0, 0, t) for t in range(8) for _ in range(3)])
+    assert choose_half_life(counts, range(8)).validation == range(3, 8)
+    assert choose_half_life(counts, range(8), validation=1).validation == range(7, 8)
+    assert choose_half_life(counts, range(8), validation=7).teaching == range(1)
+    assert [score.half_life_periods for score in choose_half_life(counts, range(8)).scores] == [1, 2, 4, 8, 16, 32, inf]
+
+
 @pytest.mark.parametrize(
     ("rows", "options", "message"),
     [
@@ -87,3 +115,5 @@ def test_where_nothing_can_be_chosen_the_reason_is_said(
     arguments = {"candidates": [1, 4], "validation": 2, "delta": 0.5} | options
     with pytest.raises(InputError, match=message):
         choose_half_life(counts_of(rows), range(6), **arguments)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^train = range\(0, 9\)"):
+        choose_half_life(counts_of(rows), range(9), [1], validation=2)

@@ -81,7 +81,9 @@ def test_times_beyond_all_calendars_are_outside() -> None:
 
 def test_a_split_teaches_on_the_first_periods_and_tests_on_the_next() -> None:
     assert Periods(date(2012, 4, 3), 45).split(40, 5) == (range(40), range(40, 45))
+    assert Periods(date(2012, 4, 3), 2).split(1, 1) == (range(1), range(1, 2))
     assert len(Periods(date(2012, 4, 3), 45)) == 45
+    assert len(Periods(date(2012, 4, 3), 100_000, days=1)) == 100_000
 
 
 def test_a_start_with_a_time_of_day_is_the_same_as_its_date() -> None:
@@ -93,6 +95,7 @@ def test_a_start_with_a_time_of_day_is_the_same_as_its_date() -> None:
     [
         (lambda: Periods("2012-04-03", 2), "start = '2012-04-03': should be a date"),  # type: ignore[arg-type]
         (lambda: Periods(date(2012, 4, 3), 0), "count = 0"),
+        (lambda: Periods(date(2012, 4, 3), 100_001), "count = 100001: .* from 1 to 100,000"),
         (lambda: Periods(date(2012, 4, 3), 2.5), "count = 2.5"),  # type: ignore[arg-type]
         (lambda: Periods(date(2012, 4, 3), 2, days=3), r"days = 3: should be 1 \(days\) or 7"),
         (lambda: Periods(date(2012, 4, 7), 2, days=1, weekdays_only=True), "should be a weekday"),

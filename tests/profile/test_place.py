@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from crowdveil.errors import InputError
 from crowdveil.profile import Profile
-from crowdveil.profile.place import Place, choose_graded_place, choose_graded_places, choose_place, choose_places
+from crowdveil.profile.place import (
+    Place,
+    choose_graded_place,
+    choose_graded_places,
+    choose_place,
+    choose_places,
+    how_often,
+)
 from crowdveil.vocabulary import NULL, Rule
 
 RULES: tuple[Rule, ...] = ("random", "target-aware")
@@ -53,6 +60,11 @@ def test_target_aware_reports_the_likeliest_frequent_place_that_is_a_target() ->
     for seed in range(20):
         chosen = choose_places(profile, 0.7, "target-aware", np.random.default_rng(seed), targets=[4, 2])
         assert chosen.tolist() == [4, 3, 2, NULL]
+
+
+def test_a_phone_reports_the_likeliest_target_and_of_equal_ones_the_first() -> None:
+    for place, expected in (({1: 0.9, 4: 0.8}, 1), ({1: 0.8, 4: 0.9}, 4), ({4: 0.8, 1: 0.8}, 1), ({1: 0.7, 4: 0.8}, 4)):
+        assert choose_place({0: 0.99, **place}, 0.7, "target-aware", targets=[4, 1]) == expected
 
 
 @given(profiles(), st.sampled_from(RULES), st.sets(st.integers(0, 5), min_size=1), st.integers(0, 2**32))
@@ -131,10 +143,22 @@ def test_what_cannot_be_chosen_by_is_refused() -> None:
         choose_places(profile, 0.7, "random", 7)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"random_below\(1\) = 1"):
         choose_place({0: 0.9}, 0.7, "random", random_below=lambda k: k)
-    with pytest.raises(InputError, match="cells are whole numbers"):
+    with pytest.raises(InputError, match=r"^targets = .*cells are whole numbers"):
         choose_place({0: 0.9}, 0.7, "target-aware", targets=[0.5])
-    with pytest.raises(InputError, match=r"profile\[0\] = nan"):
-        choose_place({0: nan}, 0.7, "random")
+    for chance in (nan, -0.1, 1.0001):
+        with pytest.raises(InputError, match=rf"profile\[0\] = {chance}"):
+            choose_place({0: chance}, 0.7, "random")
+    with pytest.raises(InputError, match=r"profile\[-1\] = 0.5"):
+        choose_place({-1: 0.5}, 0.7, "random")
+
+
+@pytest.mark.parametrize("rows", [[{0: 0.9}], [{0: 0.3}]], ids=["frequent", "occasional"])
+def test_graded_places_refuse_targets_that_are_no_cells(rows: list[dict[int, float]]) -> None:
+    for wrong in ([6], [0.5]):
+        with pytest.raises(InputError, match=r"^targets = "):
+            choose_graded_places(profile_of(rows), (0.7,), "target-aware", np.random.default_rng(1), wrong)
+    with pytest.raises(InputError, match=r"^targets = "):
+        choose_graded_place(rows[0], (0.7,), "target-aware", [0.5])
 
 
 @settings(max_examples=50)
@@ -145,21 +169,68 @@ def test_everyone_who_was_seen_has_a_place_with_a_grade(rows: list[dict[int, flo
             return number % np.asarray(high)
 
     profile = profile_of(rows)
-    cells, grades = choose_graded_places(profile, 0.7, rule, Fixed(np.random.PCG64(1)), targets=[1, 4])
+    falling = (0.7, 0.4, 0.1)
+    cells, grades = choose_graded_places(profile, falling, rule, Fixed(np.random.PCG64(1)), targets=[1, 4])
     regular = choose_places(profile, 0.7, rule, Fixed(np.random.PCG64(1)), targets=[1, 4])
     for user, row in enumerate(rows):
-        phone = choose_graded_place(profile.of(user), 0.7, rule, [1, 4], lambda k: number % k)
+        phone = choose_graded_place(profile.of(user), falling, rule, [1, 4], lambda k: number % k)
         assert phone == Place(cells[user], grades[user])
         seen = {cell: chance for cell, chance in row.items() if chance > 0}
-        if regular[user] != NULL:
-            assert phone == (regular[user], 0)
-        elif seen:
-            assert phone == (min(cell for cell in seen if seen[cell] == max(seen.values())), 1)
-        else:
+        if not seen:
             assert phone == (NULL, 0)
+            continue
+        assert phone.grade == sum(row[phone.cell] <= threshold for threshold in falling)
+        there = {cell: chance for cell, chance in seen.items() if cell in (1, 4) and chance > 0.1}
+        if rule == "target-aware" and there:
+            assert phone.cell == min(cell for cell in there if there[cell] == max(there.values()))
+        elif regular[user] != NULL:
+            assert phone == (regular[user], 0)
+        else:
+            assert phone.cell == min(cell for cell in seen if seen[cell] == max(seen.values()))
 
 
-def test_an_occasional_visitor_reports_the_likeliest_place_even_if_a_target_is_nearly_as_likely() -> None:
-    for rule in RULES:
-        assert choose_graded_place({2: 0.61, 4: 0.6}, 0.7, rule, targets=[4]) == Place(2, 1)
-    assert choose_graded_place({2: 0.0}, 0.7, "random") == Place(NULL, 0)
+def test_a_target_is_reported_down_to_the_last_threshold_even_if_another_place_is_likelier() -> None:
+    place = {2: 0.9, 4: 0.3, 5: 0.2}
+    assert choose_graded_place(place, (0.5, 0.2), "target-aware", targets=[4, 5]) == Place(4, 1)
+    assert choose_graded_place(place, (0.5, 0.3), "target-aware", targets=[4, 5]) == Place(2, 0)
+    assert choose_graded_place(place, (0.5, 0.2), "random", targets=[4, 5]) == Place(2, 0)
+    assert choose_graded_place({2: 0.1, 4: 0.15}, (0.5, 0.2), "random") == Place(4, 2)
+    assert choose_graded_place({2: 0.0}, (0.7,), "random") == Place(NULL, 0)
+
+
+def test_a_phone_and_the_study_grade_alike_by_hand() -> None:
+    rows = [{1: 0.5, 3: 0.2}, {1: 0.1, 4: 0.4, 5: 0.4}, {2: 0.6, 1: 0.2}, {}, {0: 0.0}, {4: 0.2001, 2: 0.6}]
+    expected = [Place(1, 1), Place(4, 1), Place(2, 0), Place(NULL), Place(NULL), Place(4, 1)]
+    cells, grades = choose_graded_places(
+        profile_of(rows), (0.5, 0.2), "target-aware", np.random.default_rng(1), targets=[4, 1]
+    )
+    assert list(zip(cells.tolist(), grades.tolist(), strict=True)) == expected
+    assert cells.dtype.kind == grades.dtype.kind == "i"
+    assert [choose_graded_place(row, (0.5, 0.2), "target-aware", [4, 1]) for row in rows] == expected
+    # 0.2 does not exceed the last threshold, so that the likeliest place is reported.
+    ties = {5: 0.1, 2: 0.15, 3: 0.15, 1: 0.05}
+    assert choose_graded_place(ties, (0.5, 0.2), "random") == Place(2, 2)
+
+
+def test_without_a_target_among_them_frequent_places_are_drawn_also_with_grades() -> None:
+    profile = profile_of([{0: 0.6, 3: 0.9, 4: 0.1}] * 50)
+    cells, grades = choose_graded_places(profile, (0.5, 0.2), "target-aware", np.random.default_rng(1), targets=[4])
+    assert set(cells.tolist()) == {0, 3}
+    assert not grades.any()
+
+
+def test_words_for_grades_fall_and_the_last_is_that_of_all_further_ones() -> None:
+    assert [how_often(grade) for grade in range(6)] == [
+        "regularly",
+        "occasionally",
+        "now and then",
+        "rarely",
+        "rarely",
+        "rarely",
+    ]
+
+
+@pytest.mark.parametrize("thresholds", [(), (0.5, 0.5), (0.2, 0.5), (1.0, 0.5), (0.5, -0.1), (nan,)])
+def test_thresholds_fall_and_lie_between_0_and_1(thresholds: tuple[float, ...]) -> None:
+    with pytest.raises(InputError, match=r"thresholds|delta"):
+        choose_graded_place({2: 0.5}, thresholds, "random")

@@ -52,6 +52,7 @@ def test_a_curve_by_hand() -> None:
     assert repr(curve) == "Roc(given, all pairs: AUC 0.5000, 3 of 4 scored are visited)"
     trained = roc(profile, counts, range(6, 7), "trained")
     assert (trained.positives, trained.negatives, trained.auc) == (2, 1, 0.75)
+    assert trained.threshold.tolist() == [np.inf, 0.9, 0.5]
 
 
 def test_each_test_period_is_a_trial_of_its_own() -> None:
@@ -112,6 +113,8 @@ def test_periods_that_were_learnt_from_cannot_be_tested_on() -> None:
     counts = counts_of([(0, 0, 1), (0, 0, 5)])
     with pytest.raises(InputError, match="after the training periods"):
         roc(poisson(counts, range(5)), counts, range(4, 6))
+    with pytest.raises(InputError, match=r"^test = range\(5, 9\)"):
+        roc(poisson(counts, range(5)), counts, range(5, 9))
 
 
 def test_a_profile_of_other_users_or_cells_is_refused() -> None:

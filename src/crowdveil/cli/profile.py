@@ -13,26 +13,37 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdveil.area.extent import cells_for
-from crowdveil.cli.console import Verb, new_app, note, show, show_json, steps_bar, working
+from crowdveil.cli.console import Verb, new_app, note, show, show_json, steps_bar, warn, working
 from crowdveil.cli.files import load_area, open_folder
 from crowdveil.cli.options import (
     DELTA,
     DELTA_HELP,
-    TARGETS_HELP,
+    LOWER_DELTAS_HELP,
+    PROFILE,
+    RULE,
     PeriodName,
     ProfileName,
     RuleName,
     missing,
     read_day,
     read_folder,
+    read_lower_deltas,
     read_real,
     read_whole,
     read_whole_if_given,
 )
-from crowdveil.cli.traces import Format, Towers, TraceSource, Zone, column, read_source
+from crowdveil.cli.targets import (
+    TARGETS_HELP,
+    KeepApart,
+    LeaveOutOutside,
+    find_targets,
+    places_of,
+    refuse_without_targets,
+)
+from crowdveil.cli.traces import Format, Towers, TraceSource, Zone, column, read_oddities, read_source
 from crowdveil.errors import InputError
 from crowdveil.extras import require_extra
+from crowdveil.traces.inspection import REASONS
 
 if TYPE_CHECKING:
     from crowdveil.batch import BatchJob, BatchResult, Inputs
@@ -116,13 +127,26 @@ def run(
         str | None,
         typer.Option(help="Number of periods to learn from, the first ones (default: all).", metavar="NUMBER"),
     ] = None,
-    method: Annotated[ProfileName, typer.Option(help="How probabilities are estimated.")] = ProfileName.poisson,
+    keep: Annotated[
+        str | None, typer.Option(help="outlying-dates counts dates that are far from all others too.", metavar="LIST")
+    ] = None,
+    distinct: Annotated[
+        bool,
+        typer.Option("--distinct", help="Count the same person, time and place once: files overlap. Takes longer."),
+    ] = False,
+    method: Annotated[ProfileName, typer.Option(help="How probabilities are estimated.")] = PROFILE,
     half_life: Annotated[
         str | None, typer.Option(help="With recency: periods after which a visit counts half.", metavar="NUMBER")
     ] = None,
     delta: Annotated[str, typer.Option(help=DELTA_HELP, metavar="NUMBER")] = DELTA,
-    rule: Annotated[RuleName, typer.Option(help="Which of their frequent places people report.")] = RuleName.random,
-    targets: Annotated[str | None, typer.Option(help=f"With target-aware: {TARGETS_HELP}", metavar="LIST")] = None,
+    lower_deltas: Annotated[str | None, typer.Option(help=LOWER_DELTAS_HELP, metavar="LIST")] = None,
+    rule: Annotated[
+        RuleName | None,
+        typer.Option(help="Which of their places people report (default: target-aware with --targets, else random)."),
+    ] = None,
+    targets: Annotated[str | None, typer.Option(help=f"With target-aware: {TARGETS_HELP}", metavar="PLACES")] = None,
+    keep_apart: KeepApart = False,
+    leave_out_outside: LeaveOutOutside = False,
     seed: Annotated[
         str, typer.Option(help="Decides, with each person's name, between several places.", metavar="NUMBER")
     ] = "0",
@@ -171,8 +195,14 @@ def run(
     cells = load_area(area)
     if method is ProfileName.recency and half_life is None:
         raise missing("half-life", "the method recency needs it, such as --half-life 4")
+    if rule is None:
+        rule = RuleName.random if targets is None else RULE
     if rule is RuleName.target_aware and targets is None:
-        raise missing("targets", "the rule target-aware needs them, such as --targets 3,17")
+        raise missing("targets", "the rule target-aware needs them, such as --targets shops.csv")
+    refuse_without_targets(targets, keep_apart=keep_apart, leave_out_outside=leave_out_outside)
+    covered = None
+    if targets is not None:
+        covered = find_targets(targets, cells, keep_apart=keep_apart, leave_out_outside=leave_out_outside)
     with _option_names():
         period_range = PeriodRange(
             days=7 if period is PeriodName.week else 1,
@@ -180,13 +210,15 @@ def run(
             start=None if start is None else read_day("start", start),
             count=read_whole_if_given("periods", periods),
             train=read_whole_if_given("train", train),
+            every_date=bool(read_oddities(keep, ["outlying-dates"])),
         )
         profile_settings = ProfileSettings(
             method=method.value,
             half_life_periods=None if half_life is None else read_real("half_life", half_life),
             delta=read_real("delta", delta),
+            lower_deltas=read_lower_deltas(lower_deltas),
             rule=rule.value,
-            targets=() if targets is None else tuple(cells_for(cells, targets)),
+            targets=() if covered is None else covered.cells,
             seed=read_whole("seed", seed),
         )
         column_names = ColumnNames(
@@ -202,7 +234,7 @@ def run(
         what = "only Spark reads addresses; copy the files to this machine, or add --engine spark"
         raise InputError("traces", inputs.paths[0], what)
     part_bytes = PART_BYTES if part_gb is None else _part_bytes(part_gb)
-    job = BatchJob(inputs, column_names, cells, period_range, profile_settings, part_bytes)
+    job = BatchJob(inputs, column_names, cells, period_range, profile_settings, part_bytes, distinct)
     spill = out / ".spill"
     with working(f"starting {engine}"):
         opened = open_engine(engine, memory=memory, threads=read_whole_if_given("threads", threads), spill=spill)
@@ -213,9 +245,14 @@ def run(
         opened.close()
     shutil.rmtree(spill, ignore_errors=True)
     if json:
-        show_json(json_text.loads((out / "summary.json").read_text()))
+        show_json(json_text.loads((out / "summary.json").read_text()) | places_of(covered))
     else:
         show("Profiled", _facts(job, found))
+    if found.outlying:
+        number, some = found.left_out.get(REASONS["outlying-dates"], 0), ", ".join(found.outlying[:4])
+        more = f" and {len(found.outlying) - 4} more" * (len(found.outlying) > 4)
+        done = "They were left out; to count them: --keep outlying-dates."
+        warn(f"{number:,} fixes have dates far from all others (in the {period.value}s of {some}{more}). {done}")
     kept = f" ({', '.join(found.kept_steps)} kept from an earlier run)" if found.kept_steps else ""
     note(f"Written to {out}: visits, profile, places, prior.csv, summary.json{kept}.")
     note(f"Done in {perf_counter() - started:.1f} s on {opened.name}.")
@@ -275,6 +312,6 @@ def _facts(job: BatchJob, found: BatchResult) -> dict[str, str]:
         "fixes": f"{found.rows:,} counted in {len(job.area):,} cells",
         "left out": left_out or "none",
         "periods": f"{len(periods)} {kind}s from {periods.start}, the first {len(found.train)} to learn from",
-        "people": f"{found.users:,}, of whom {found.reporters:,} have a frequent place (δ = {delta:g})",
-        "busiest cells": shown or "nobody has a frequent place; use a smaller --delta",
+        "people": f"{found.users:,}, of whom {found.frequent:,} have a frequent place (δ = {delta:g})",
+        "busiest cells": shown or "nobody was seen in the training periods",
     }

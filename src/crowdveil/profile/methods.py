@@ -54,8 +54,7 @@ def recency(counts: Counts, train: range, half_life_periods: float) -> Profile:
     first = rows.first_of_pairs()
     weight = age_weights(len(train), half_life)
     weighted = weight[train.stop - 1 - rows.period] * rows.visits
-    total = np.add.reduceat(weighted, first) if len(first) else np.empty(0)
-    probability = -np.expm1(-(total / weight.sum()))
+    probability = -np.expm1(-(np.add.reduceat(weighted, first) / weight.sum()))
     told = {"half_life_periods": half_life}
     columns = (rows.user[first], rows.cell[first], probability)
     return Profile(counts.users, counts.cells, *columns, "recency", told, train)

@@ -11,10 +11,15 @@ Privacy does not depend on the rule: Definition 1 bounds what a report tells abo
 chose it. What the rule changes is the prior of *reported* places. Neither rule protects whether there was a
 place to report; a policy with a row for `NULL` does.
 
-**Grades.** In the protected form everyone who was seen in the area reports a place, with a grade: who has a frequent
-place is a regular visitor of the place that the rule chooses (grade 0); anyone else is an occasional visitor (grade 1)
-of their most probable place, of equally probable ones the first cell, under either rule: nobody would be selected for a
-visit to a target that hardly ever happens. Only who was never seen in the area is outside.
+**Grades.** In the protected form everyone who was seen in the area reports a place, with a grade. Thresholds
+t_0 = δ > t_1 > ... divide the probabilities: the grade of a place is the number of thresholds that its probability does
+not exceed, so that grade 0 is a regular visitor. The rules extend to everyone:
+
+    random         a frequent place as above; without one, the most probable place
+    target-aware   the most probable target that exceeds the *last* threshold: also its occasional visitors are known;
+                   otherwise like `random`
+
+Only who was never seen in the area is outside.
 
 A device draws from the operating system's generator; simulations pass in a seeded one. `choose_places` makes exactly
 one draw for each user with a frequent place, under either rule, so that the same seed gives both rules the same choices
@@ -24,20 +29,29 @@ except where a target decides.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from crowdveil.arrays import IntArray, as_cells
+from crowdveil.arrays import FloatArray, IntArray, as_cells
 from crowdveil.errors import InputError
 from crowdveil.profile.counts import MAX_KEY
-from crowdveil.profile.profile import Profile, check_delta
+from crowdveil.profile.profile import Profile, check_delta, check_thresholds
 from crowdveil.vocabulary import NULL, Rule
 
-REGULAR, OCCASIONAL = 0, 1
-"""The grades of a place."""
+REGULAR = 0
+"""The grade of a place above δ; each threshold that a place does not exceed adds one."""
+
+
+HOW_OFTEN = ("regularly", "occasionally", "now and then", "rarely")
+"""For grade 0, 1, ...; the last word is that of all further grades."""
+
+
+def how_often(grade: int) -> str:
+    """Say how regularly a place of some grade is visited."""
+    return HOW_OFTEN[min(grade, len(HOW_OFTEN) - 1)]
 
 
 class Place(NamedTuple):
@@ -73,16 +87,30 @@ def choose_places(
 
 def choose_graded_places(
     profile: Profile,
-    delta: float,
+    thresholds: Sequence[float],
     rule: Rule,
     generator: np.random.Generator,
     targets: ArrayLike | None = None,
 ) -> tuple[IntArray, IntArray]:
     """Choose a cell, or `NULL`, and a grade for each user, for simulations of the protected form."""
-    chosen = choose_places(profile, delta, rule, generator, targets)
-    likeliest = _likeliest(profile, np.flatnonzero(profile.probability > 0))
-    occasional = (chosen == NULL) & (likeliest != NULL)
-    return np.where(occasional, likeliest, chosen), np.where(occasional, OCCASIONAL, REGULAR)
+    falling = check_thresholds(thresholds)
+    chosen = choose_places(profile, falling[0], rule, generator, targets)
+    if rule == "target-aware":
+        wanted = as_cells("targets", np.ravel(np.asarray(targets)), profile.cells)
+        there = (profile.probability > falling[-1]) & np.isin(profile.cell, wanted)
+        target = _likeliest(profile, np.flatnonzero(there))
+        chosen = np.where(target == NULL, chosen, target)
+    chosen = np.where(chosen == NULL, _likeliest(profile, np.flatnonzero(profile.probability > 0)), chosen)
+    users = np.flatnonzero(chosen != NULL)
+    grades = np.zeros(profile.users, dtype=np.int64)
+    grades[users] = grades_of(profile.at(users, chosen[users]), falling)
+    return chosen, grades
+
+
+def grades_of(probability: FloatArray, thresholds: Sequence[float]) -> IntArray:
+    """Return how many of the falling thresholds each probability does not exceed."""
+    not_above: IntArray = (probability[:, None] <= np.asarray(thresholds)).sum(axis=1)
+    return not_above
 
 
 def _likeliest(profile: Profile, rows: IntArray) -> IntArray:
@@ -128,17 +156,24 @@ def choose_place(
 
 def choose_graded_place(
     profile: Mapping[int, float],
-    delta: float,
+    thresholds: Sequence[float],
     rule: Rule,
     targets: ArrayLike | None = None,
     random_below: Callable[[int], int] = secrets.randbelow,
 ) -> Place:
     """Choose the cell that one device reports, or `NULL`, and its grade, from its own profile (cell → probability)."""
-    regular = choose_place(profile, delta, rule, targets, random_below)
+    falling = check_thresholds(thresholds)
+    chosen = choose_place(profile, falling[0], rule, targets, random_below)
     seen = [cell for cell, probability in profile.items() if probability > 0]
-    if regular != NULL or not seen:
-        return Place(regular, REGULAR)
-    return Place(max(seen, key=lambda cell: (profile[cell], -cell)), OCCASIONAL)
+    if rule == "target-aware":
+        wanted = set(as_cells("targets", np.ravel(np.asarray(targets)), MAX_KEY).tolist())
+        there = [cell for cell in seen if cell in wanted and profile[cell] > falling[-1]]
+        chosen = max(there, key=lambda cell: (profile[cell], -cell)) if there else chosen
+    if chosen == NULL and seen:
+        chosen = max(seen, key=lambda cell: (profile[cell], -cell))
+    if chosen == NULL:
+        return Place(NULL)
+    return Place(chosen, sum(profile[chosen] <= threshold for threshold in falling))
 
 
 def _check_rule(rule: str, targets: ArrayLike | None) -> None:

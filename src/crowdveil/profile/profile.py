@@ -6,9 +6,10 @@ not leave it; a simulation has one profile of many users.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -102,3 +103,13 @@ def check_delta(delta: float) -> float:
     if not 0 <= delta < 1:
         raise InputError("delta", delta, "should be at least 0 and below 1")
     return delta
+
+
+def check_thresholds(thresholds: Sequence[float]) -> tuple[float, ...]:
+    """Refuse thresholds of grades that are not probabilities below 1, each below the one before it."""
+    falling = tuple(check_delta(float(one)) for one in thresholds)
+    if not falling or any(later >= earlier for earlier, later in pairwise(falling)):
+        raise InputError(
+            "thresholds", list(thresholds), "should be one or more probabilities, falling, such as 0.5, 0.2"
+        )
+    return falling

@@ -5,11 +5,13 @@
 //     random         each with the same chance
 //     target-aware   the likeliest frequent place that is a target, of equally likely ones the first; else as random
 //
-// That is the clear form. In the protected form everyone who was seen in the area has a place, with a grade:
+// That is the clear form. In the protected form everyone who was seen in the area has a place, with a grade: the number of
+// falling thresholds, δ first, that its probability does not exceed. The rules extend to everyone:
 //
-//     regular      (grade 0) there is a frequent place; the rule chooses one, as above
-//     occasional   (grade 1) there is none; the likeliest place, of equally likely ones the first cell, under either rule
-//     outside      (NULL)    never seen in the area
+//     random         a frequent place as above; without one, the likeliest place
+//     target-aware   the likeliest target above the last threshold; else as random
+//
+// Only who was never seen in the area is outside (NULL).
 //
 // One number is drawn under either rule. Privacy does not depend on the rule: Definition 1 bounds what a report tells about
 // the place that was picked, whichever rule picked it.
@@ -19,9 +21,16 @@ import { checkedBelow, secureBelow, type RandomBelow } from "../platform/random"
 import { NULL, type Rule } from "../vocabulary";
 import { checkDelta, type Profile } from "./profile";
 
-/** The grades of a place. */
+/** The grade of a place above δ; each threshold that a place does not exceed adds one. */
 export const REGULAR = 0;
-export const OCCASIONAL = 1;
+
+/** For grade 0, 1, ...; the last word is that of all further grades. */
+const HOW_OFTEN = ["regularly", "occasionally", "now and then", "rarely"] as const;
+
+/** Say how regularly a place of some grade is visited. */
+export function howOften(grade: number): string {
+  return HOW_OFTEN[Math.min(grade, HOW_OFTEN.length - 1)] as string;
+}
 
 /** What a device reports from: a cell with a grade, or `NULL`, whose grade means nothing and is 0. */
 export interface Place {
@@ -67,16 +76,29 @@ export function choosePlace(
 /** The cell that a device reports, or `NULL`, and its grade, in the protected form. */
 export function chooseGradedPlace(
   profile: Profile,
-  delta: number,
+  thresholds: readonly number[],
   rule: Rule,
   targets: readonly number[],
   randomBelow: RandomBelow = secureBelow,
 ): Place {
-  const regular = choosePlace(profile, delta, rule, targets, randomBelow);
-  if (regular !== NULL) return { cell: regular, grade: REGULAR };
-  let likeliest: Place = { cell: NULL, grade: REGULAR };
-  for (const cell of [...profile.keys()].sort((a, b) => a - b)) {
-    if ((profile.get(cell) as number) > (profile.get(likeliest.cell) ?? 0)) likeliest = { cell, grade: OCCASIONAL };
+  const [delta, least] = [thresholds[0] as number, thresholds.at(-1) as number];
+  let cell = choosePlace(profile, delta, rule, targets, randomBelow);
+  if (rule === "target-aware") {
+    const target = likeliestOf(profile, new Set(targets), least);
+    if (target !== NULL) cell = target;
   }
-  return likeliest;
+  if (cell === NULL) cell = likeliestOf(profile, null, 0);
+  if (cell === NULL) return { cell, grade: REGULAR };
+  const probability = profile.get(cell) as number;
+  return { cell, grade: thresholds.filter((threshold) => probability <= threshold).length };
+}
+
+/** The likeliest cell above a threshold, of equally likely ones the first, among some or all; or `NULL`. */
+function likeliestOf(profile: Profile, among: ReadonlySet<number> | null, above: number): number {
+  let [best, highest] = [NULL as number, above];
+  for (const cell of [...profile.keys()].sort((a, b) => a - b)) {
+    const probability = profile.get(cell) as number;
+    if (probability > highest && (among === null || among.has(cell))) [best, highest] = [cell, probability];
+  }
+  return best;
 }

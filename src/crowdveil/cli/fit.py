@@ -1,0 +1,126 @@
+"""`crowdveil fit`: fit the constants of the profile `logistic` to one's own traces."""
+
+from __future__ import annotations
+
+import json as json_text
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crowdveil.area import Grid
+from crowdveil.cli.console import Verb, new_app, note, show, show_json, show_rows, working
+from crowdveil.cli.files import check_destination, load_area, write_bytes
+from crowdveil.cli.options import PeriodName, read_day, read_real, read_whole_if_given, refuse, taking
+from crowdveil.cli.traces import TraceSource, read_source, source
+from crowdveil.profile import LogisticConstants, Profile, fit_logistic, frequency, logistic, poisson, recency, roc
+from crowdveil.profile.calibration import largest_error, next_period_calibration
+from crowdveil.profile.constants_file import describe_constants
+from crowdveil.simulate.dataset import Dataset, split_periods
+
+EXAMPLES = """\b
+Examples:
+  crowdveil fit --data visits.csv --zone Europe/Berlin --out constants.json
+  crowdveil fit --data dataset_TSMC2014_NYC.txt.xz --format foursquare
+      --area area.json --start 2012-04-03 --train 40 --test 5 --out constants.json
+  crowdveil campaign create noise-map --area area.json --targets 3,17 --users 1000
+      --wanted 50 --offer "A coffee" --constants constants.json
+"""
+CELL_KM = "1"
+
+app = new_app()
+
+
+@app.command(cls=Verb, epilog=EXAMPLES)
+@taking(source)
+def run(
+    traces: TraceSource,
+    out: Annotated[Path, typer.Option(help="Where to write the constants (.json).", metavar="FILE")],
+    area: Annotated[
+        Path | None,
+        typer.Option(
+            help="The area (.json), from `crowdveil area` (default: squares over the visits).", metavar="FILE"
+        ),
+    ] = None,
+    cell_km: Annotated[
+        str | None, typer.Option(help=f"Without --area: side of a square (default: {CELL_KM}).", metavar="KM")
+    ] = None,
+    period: Annotated[
+        PeriodName, typer.Option(help="Predict where people will be in the next week or day.")
+    ] = PeriodName.week,
+    start: Annotated[
+        str | None, typer.Option(help="The first day (default: the first in the traces).", metavar="YYYY-MM-DD")
+    ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option(help="Number of periods to learn from (default: all but those to test on).", metavar="NUMBER"),
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(help="Number of periods to test on (default: the last tenth).", metavar="NUMBER")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Fit the profile's constants to your own traces.
+
+    Phones predict where their owner will be with seven constants. This fits them on the earlier periods of your traces,
+    and tests them on the later ones, beside the constants that phones have. A campaign may publish them, with
+    `crowdveil campaign create --constants`.
+    """
+    check_destination("out", out, (".json",))
+    if area is not None:
+        refuse({"cell_km": cell_km}, "can't be combined with --area")
+    side_km = read_real("cell_km", CELL_KM if cell_km is None else cell_km)
+    named = None if area is None else load_area(area)
+    first = None if start is None else read_day("start", start)
+    learning, testing = read_whole_if_given("train", train), read_whole_if_given("test", test)
+    visits = read_source(traces)
+    with working("fitting"):
+        periods, split = split_periods(visits, period=period.value, start=first, train=learning, test=testing)
+        cells = named or Grid.around(visits, cell_km=side_km)
+        dataset = Dataset.from_visits(visits, cells, periods, split, name=traces.name, title=traces.title)
+        constants = fit_logistic(dataset.counts, split.train)
+        results = [_tested(name, make, dataset) for name, make in _profiles(dataset, constants).items()]
+    fitted_on = {
+        "data": traces.title,
+        "start": periods.start.isoformat(),
+        "periods": len(split.train),
+        "users": dataset.counts.users,
+        "cells": len(cells),
+    }
+    document = describe_constants(constants, fitted_on)
+    write_bytes(out, (json_text.dumps(document, indent=2) + "\n").encode())
+    if json:
+        show_json({**document, "tested": results})
+    else:
+        show("Fitted", {"data": traces.title, "constants": ", ".join(f"{one:.4f}" for one in constants.values)})
+        rows = [[one["profile"], f"{one['auc']:.3f}", _shown(one["calibration_error"])] for one in results]
+        header = ["profile", "AUC in the first test period", "largest calibration error"]
+        show_rows(f"Tested on {len(split.test)} later {period.value}s", header, rows)
+    note(f"Written to {out}. To publish them with a campaign: crowdveil campaign create ID --constants {out}")
+
+
+def _profiles(dataset: Dataset, constants: LogisticConstants) -> dict[str, Callable[[range], Profile]]:
+    """What is compared: how each profile is made from some periods."""
+    counts, half_life = dataset.counts, dataset.half_life.half_life_periods
+    return {
+        "these constants": lambda train: logistic(counts, train, constants),
+        "logistic, as shipped": lambda train: logistic(counts, train),
+        "recency": lambda train: recency(counts, train, half_life),
+        "poisson": lambda train: poisson(counts, train),
+        "frequency": lambda train: frequency(counts, train),
+    }
+
+
+def _tested(name: str, make: Callable[[range], Profile], dataset: Dataset) -> dict[str, Any]:
+    counts, split = dataset.counts, dataset.split
+    first = range(split.test.start, split.test.start + 1)
+    return {
+        "profile": name,
+        "auc": roc(make(split.train), counts, first, "trained").auc,
+        "calibration_error": largest_error(next_period_calibration(make, counts, split.test)),
+    }
+
+
+def _shown(error: float | None) -> str:
+    return "too few predictions" if error is None else f"{error:.3f}"
