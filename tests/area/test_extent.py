@@ -7,29 +7,17 @@ from pathlib import Path
 import pytest
 
 import crowdveil as cv
-from crowdveil.area.extent import box_of, cell_at, cells_for, read_places, read_points_km
+from crowdveil.area.extent import box_of, cell_at, read_places, read_points_km
 
 GRID = cv.Grid.from_bounds(40.70, -74.00, 40.74, -73.95, cell_km=1.0)
 
 
-def test_cells_and_places_may_be_mixed() -> None:
-    centre = cell_at(GRID, 40.72, -73.975)
-    assert cells_for(GRID, f"3, 40.72:-73.975 ,{centre + 1}") == [3, centre, centre + 1]
-    assert cells_for(GRID, " , ") == []
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("three", "targets = 'three': should be cells such as 3,17 or places such as 40.75:-73.98"),
-        ("a:b", "targets = 'a:b': a place is latitude:longitude"),
-        ("0:0", "targets = '0.0:0.0': lies in no cell of this area, which covers 40."),
-        ("-73.98:40.72", "are latitude and longitude swapped"),
-    ],
-)
-def test_what_names_no_cell_is_refused(text: str, said: str) -> None:
-    with pytest.raises(cv.InputError, match=said):
-        cells_for(GRID, text)
+def test_a_place_in_no_cell_is_refused_with_what_the_area_covers() -> None:
+    assert cell_at(GRID, 40.72, -73.975) == 12
+    with pytest.raises(cv.InputError, match=r"place = '0:0': lies in no cell of this area, which covers 40\."):
+        cell_at(GRID, 0, 0)
+    with pytest.raises(cv.InputError, match="are latitude and longitude swapped"):
+        cell_at(GRID, -73.98, 40.72)
 
 
 def test_places_and_points_are_read_by_the_names_of_their_columns(tmp_path: Path) -> None:

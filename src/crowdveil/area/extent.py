@@ -12,8 +12,8 @@ from crowdveil.arrays import FloatArray
 from crowdveil.codec import read_pairs
 from crowdveil.errors import InputError
 
-LATITUDE_NAMES = ("lat", "latitude")
-LONGITUDE_NAMES = ("lon", "lng", "long", "longitude")
+LATITUDE_NAMES = ("lat", "latitude", "y")
+LONGITUDE_NAMES = ("lon", "lng", "long", "longitude", "x")
 
 
 @dataclass(frozen=True)
@@ -72,25 +72,6 @@ def cell_at(area: Area, latitude: float, longitude: float, field: str = "place")
             what += "; are latitude and longitude swapped?"
         raise InputError(field, f"{latitude}:{longitude}", what)
     return cell
-
-
-def cells_for(area: Area, text: str, field: str = "targets") -> list[int]:
-    """Find the cells that a text names: cells such as `3,17`, or places such as `40.75:-73.98,40.70:-74.01`."""
-    cells = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
-        if ":" in part:
-            latitude, _, longitude = part.partition(":")
-            try:
-                cells.append(cell_at(area, float(latitude), float(longitude), field))
-            except ValueError as error:
-                if isinstance(error, InputError):
-                    raise
-                raise InputError(field, part, "a place is latitude:longitude, such as 40.75:-73.98") from None
-        elif part.removeprefix("-").isdecimal() and len(part) < 20:
-            cells.append(int(part))
-        else:
-            raise InputError(field, part, "should be cells such as 3,17 or places such as 40.75:-73.98")
-    return cells
 
 
 def read_places(path: str | Path) -> tuple[FloatArray, FloatArray]:

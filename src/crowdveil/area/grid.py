@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from crowdveil.area.area import MAX_CELLS, OUTSIDE, Area, Description, read_plane
 from crowdveil.area.plane import MAX_RADIUS_M, Plane, check_degrees
-from crowdveil.arrays import FloatArray, IntArray, frozen
+from crowdveil.arrays import FloatArray, IntArray, as_floats, frozen, in_blocks
 from crowdveil.codec import whole_number, whole_numbers, whole_pair
 from crowdveil.errors import FileFormatError, InputError
 
@@ -191,6 +191,9 @@ class Grid(Area):
 
     def locate(self, latitude: ArrayLike, longitude: ArrayLike) -> IntArray:
         """Return the square that contains each point (with its south and west edges), or -1."""
+        return in_blocks(self._locate, as_floats("latitude", latitude), as_floats("longitude", longitude))
+
+    def _locate(self, latitude: FloatArray, longitude: FloatArray) -> IntArray:
         x, y = self.origin.to_metres(latitude, longitude)
         column = np.floor((x - self.first_centre_m[0]) / self.cell_m + 0.5)
         row = np.floor((y - self.first_centre_m[1]) / self.cell_m + 0.5)
