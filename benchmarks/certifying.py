@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import partial
+from math import log
+from typing import Any
 
 import numpy as np
 import qif
@@ -16,6 +19,7 @@ from benchmarks.solving import ours
 from crowdveil.arrays import FloatArray
 
 TRIALS = 100
+PROTECTED: dict[str, Any] = {"null_epsilon": log(256), "grade_epsilon": log(8), "grades": 3}
 
 
 def certificates() -> Iterator[Line]:
@@ -26,6 +30,7 @@ def certificates() -> Iterator[Line]:
         n = len(case.area)
         laplace = cv.planar_laplace(case.area, case.prior, case.targets, EPSILON_PER_KM)
         yield _speed(f"planar Laplace, {n} cells, {n} symbols", case, laplace)
+    yield from _stacks()
     yield _at_the_bound()
 
 
@@ -48,6 +53,28 @@ def _speed(kind: str, case: Case, policy: cv.Policy) -> Line:
         why="blocks, error bounds and the worst pair are prepared in Python, milliseconds that pay only from some "
         "hundred cells on; qif compares all n² pairs in C++",
     )
+
+
+def _stacks() -> Iterator[Line]:
+    """A symbol for each of 64 targets, and for each of 400 cells: beside qif, and with grades and outside protected."""
+    case = city(20, 64)
+    few = [0.001] * 64
+    each = cv.policy_per_target(case.area, case.prior, case.targets, epsilon_per_km=EPSILON_PER_KM, betas=few)
+    yield _speed("a symbol for each of 64 targets, 400 cells", case, each)
+    yield _speed("a panel of all 400 cells", case, cv.panel_policy(case.area, epsilon_per_km=EPSILON_PER_KM))
+    for places, limit_s in ((case.targets, 1.0), (None, 10.0)):
+        panel = cv.panel_policy(case.area, places, epsilon_per_km=EPSILON_PER_KM, **PROTECTED)
+        mine = timed(partial(cv.certify, panel), 5)
+        data = panel.to_bytes()
+        reading = timed(partial(cv.Policy.from_bytes, data), 5)
+        yield Line(
+            f"certify a panel of {len(panel.targets)} places in 400 cells, with 3 grades and being outside: seconds",
+            f"{mine}; says {cv.certify(panel).ok}; {len(data):,} bytes, read in {reading}",
+            f"limit {limit_s:g} s",
+            mine.median,
+            limit_s,
+            better="at most",
+        )
 
 
 def policies_at_the_bound(trials: int) -> Iterator[tuple[Case, cv.Policy]]:

@@ -105,7 +105,7 @@ def test_rows_that_differ_by_one_unit_have_a_tiny_smallest_epsilon() -> None:
     hit = np.full(400, 2**52, dtype=np.int64)
     hit[210] += 1
     certificate = certify(two_symbols(square(20), hit, EPSILON))
-    assert certificate.smallest_epsilon_per_km == pytest.approx(2.0**-52, rel=1e-12)
+    assert certificate.smallest_epsilon_per_km == pytest.approx(2.0**-52, rel=1e-12, abs=0)
     assert certificate.witness is not None
     assert 210 in (certificate.witness.cell, certificate.witness.other)
 
@@ -224,6 +224,12 @@ def test_a_certificate_says_where_and_by_how_much_in_these_words() -> None:
         f"Private at ε = 0.5 per km. {pair} at grade 2, 2 km apart: 1 sends 'hit' e^0.5 times as often as 2; the "
         "smallest ε that holds is 0.25 per km."
     )
+
+
+def test_a_certificate_is_about_one_grade_and_a_witness_about_the_first_by_default() -> None:
+    pair = Witness(1, 2, 0, "hit", 2.0, 0.5, -0.5)
+    assert "cells 1 and 2 at grade 1, 2 km" in said(pair, ok=True, least=0.25, grade_count=2)
+    assert Certificate(True, 0.5, 0.25, pair, "", 4, 2, 0, 0, True).inequalities == 4 * 3 * 2
 
 
 WORST = "The worst ratio is that of cell 1, which sends 'hit'"

@@ -10,6 +10,7 @@ import scipy
 
 import crowdveil as cv
 from crowdveil.arrays import FloatArray
+from crowdveil.certify import combined
 from crowdveil.certify.combined import AcceptedReport, combined_loss, guess_bound
 from crowdveil.vocabulary import NULL
 
@@ -158,6 +159,8 @@ BAD_REPORTS: dict[str, tuple[dict[str, object], str]] = {
     ),
     "a cell that is not there": ({"cells": [0, 9]}, "cells = 9: cells of this area are 0 to 2$"),
     "grades of different lengths": ({"grades": [[0], [1, 2]]}, r"grades = .*: should be whole numbers from 0$"),
+    "half a grade": ({"grades": [0, 0.5]}, r"grades = \[0, 0.5\]: should be whole numbers from 0$"),
+    "a grade below the first": ({"grades": -1}, r"grades = -1: should be whole numbers from 0$"),
 }
 
 
@@ -180,3 +183,84 @@ def test_places_in_groups_are_bounded_by_the_likeliest_of_each() -> None:
     assert guess_bound(apart, [0.4, 0.1, 0.3, 0.2]) == pytest.approx(0.7, abs=0.005)
     mixed = apart[np.ix_([0, 2, 1, 3], [0, 2, 1, 3])]
     assert guess_bound(mixed, [0.4, 0.3, 0.1, 0.2]) == pytest.approx(guess_bound(apart, [0.4, 0.1, 0.3, 0.2]))
+
+
+# --- the linear program ---------------------------------------------------------------------------------------
+
+
+def optimum(loss: FloatArray, prior: FloatArray) -> float:
+    """The least sum of the theorem, by a solver alone."""
+    return float(scipy.optimize.linprog(np.ones(len(prior)), A_ub=-np.exp(-loss), b_ub=-prior).fun)
+
+
+def random_losses(generator: np.random.Generator, n: int, most: float) -> FloatArray:
+    upper = np.triu(generator.uniform(0, most, (n, n)), 1)
+    return np.asarray(upper + upper.T)
+
+
+@pytest.fixture
+def unsolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail whoever calls the solver of linear programs."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("should not need a solver")
+
+    monkeypatch.setattr(scipy.optimize, "linprog", refuse)
+
+
+@pytest.mark.parametrize("most", [1.0, 3.0, 20.0])
+def test_the_bound_is_the_optimum_of_its_linear_program_and_not_below(most: float) -> None:
+    generator = np.random.default_rng(7)
+    for _ in range(25):
+        n = int(generator.integers(2, 9))
+        loss, prior = random_losses(generator, n, most), generator.dirichlet(np.ones(n))
+        least = optimum(loss, prior)
+        assert least <= guess_bound(loss, prior) <= least * 1.001
+
+
+def test_the_duals_of_an_optimum_are_not_negative_either() -> None:
+    """Equations that only the primal solves without negative entries do not give the optimum, here 0.539."""
+    loss = np.array([[0.0, 0.6, 0.9, 0.6], [0.6, 0.0, 2.2, 2.4], [0.9, 2.2, 0.0, 2.1], [0.6, 2.4, 2.1, 0.0]])
+    prior = np.array([0.28, 0.15, 0.37, 0.2])
+    assert (np.linalg.solve(np.exp(-loss), prior) > 0).all()
+    assert guess_bound(loss, prior) == pytest.approx(optimum(loss, prior), rel=1e-6)
+
+
+def test_equations_without_a_solution_leave_the_linear_program() -> None:
+    loss = -np.log([[1.0, 0.75, 0.75], [0.75, 1.0, 0.125], [0.75, 0.125, 1.0]])
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.solve(np.exp(-loss), np.ones(3))
+    assert guess_bound(loss) == pytest.approx(4 / 9, rel=1e-6)
+
+
+def test_a_nearly_even_prior_needs_no_linear_program(request: pytest.FixtureRequest) -> None:
+    loss = combined_loss([AcceptedReport(row_of_cells(30, 0.25), LN4, np.arange(30))])
+    prior = np.linspace(1.0, 1.2, 30) / np.linspace(1.0, 1.2, 30).sum()
+    least = optimum(loss, prior)
+    request.getfixturevalue("unsolved")
+    assert guess_bound(loss, prior) == pytest.approx(least, rel=1e-6)
+
+
+@pytest.mark.usefixtures("unsolved")
+def test_a_program_too_large_to_be_solved_is_bounded_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = np.array([[0.0, 0.6, 0.9, 0.6], [0.6, 0.0, 2.2, 2.4], [0.9, 2.2, 0.0, 2.1], [0.6, 2.4, 2.1, 0.0]])
+    monkeypatch.setattr(combined, "MAX_ENTRIES", 15)
+    assert 0.539 < guess_bound(loss, [0.28, 0.15, 0.37, 0.2]) < 0.6
+    assert 0.4 < guess_bound(loss, [0.4, 0.0, 0.3, 0.3]) < 0.7
+
+
+def test_a_place_where_nobody_is_adds_nothing() -> None:
+    loss = np.array([[0.0, 1.0, inf], [1.0, 0.0, inf], [inf, inf, 0.0]])
+    assert guess_bound(loss, [0.5, 0.5, 0.0]) == pytest.approx(exp(1) / (1 + exp(1)), rel=1e-8)
+
+
+def test_places_that_are_hardly_told_apart_one_by_one_are_one_group() -> None:
+    """0 and 1, and 1 and 2, are below what is told apart; 0 and 2 are above it."""
+    step = 0.9e-6
+    loss = step * np.abs(np.subtract.outer(np.arange(3), np.arange(3)))
+    assert 0.5 <= guess_bound(loss, [0.2, 0.3, 0.5]) <= 0.5 * exp(3 * step)
+
+
+def test_an_area_of_one_cell_has_an_outside() -> None:
+    report = AcceptedReport(row_of_cells(1), LN4, [NULL, 0, NULL], null_epsilon=LN64)
+    assert report.losses().tolist() == [[0, LN64, 0], [LN64, 0, LN64], [0, LN64, 0]]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from math import log
+from math import inf, log, nan
 
 import mpmath
 import pytest
@@ -61,7 +61,11 @@ def test_e_to_the_epsilon_d_is_bounded_from_below_within_2_to_the_minus_90(epsil
         assert (truth - bound) / truth < mpmath.mpf(2) ** -90
 
 
-@pytest.mark.parametrize("exponent", [-1, MAX_EXPONENT << FRACTION_BITS])
+def test_the_largest_exponent_that_the_proof_covers_is_below_4096() -> None:
+    check_power((4096 << FRACTION_BITS) - 1)
+
+
+@pytest.mark.parametrize("exponent", [-1, 4096 << FRACTION_BITS])
 def test_an_exponent_that_the_proof_does_not_cover_is_refused(exponent: int) -> None:
     with pytest.raises(ValueError, match="exponent"):
         power_below(exponent)
@@ -87,6 +91,19 @@ def test_zero_weights_are_decided_without_any_power() -> None:
     assert claim.holds(0, 0, 10**6)
     assert claim.holds(0, 5, 10**6)
     assert not claim.holds(1, 0, 10**6)
+    assert claim.excess(0, 0, 10**6, nan) == 0
+    assert claim.excess(1, 0, 10**6, inf) == inf
+
+
+def test_exponents_that_need_no_power_are_decided_for_weights_of_any_length() -> None:
+    assert PrivacyClaim(4100.0).holds(1 << 2100, 1 << 2099, 10**6)
+
+
+def test_a_weight_that_equals_the_lower_bound_of_what_is_allowed_is_allowed() -> None:
+    claim, squared_m = PrivacyClaim(log(4)), 10**6
+    largest = power_below(exponent_below(log(4), squared_m))
+    assert claim.holds(largest, 1 << FRACTION_BITS, squared_m)
+    assert not claim.holds(largest + 1, 1 << FRACTION_BITS, squared_m)
 
 
 def test_the_excess_is_positive_exactly_where_the_decision_is_no() -> None:

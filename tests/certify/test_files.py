@@ -49,7 +49,7 @@ def test_names_and_numbers_are_those_of_the_file(
     [
         (("hit,other",), "has a header but no rows"),
         (("hit,other", "1,3", "2"), "line 3: 1 columns: the first row has 2"),
-        (("hit,other", "0.5,0.5", "0.5,half"), "line 3.*probability.*half"),
+        (("hit,other", "0.5,0.5", "0.5,half"), "line 3: probability = 'half': should be a number$"),
     ],
 )
 def test_a_file_that_is_no_table_is_refused_with_the_line(tmp_path: Path, lines: tuple[str, ...], said: str) -> None:

@@ -189,7 +189,7 @@ def test_a_violation_names_the_cell_the_symbol_and_the_excess() -> None:
     assert certificate.null is not None
     worst = certificate.null.witness
     assert worst is not None
-    assert (worst.sender, worst.other, worst.symbol_name) == (9, 0, "hit")
+    assert (worst.sender, worst.other, worst.symbol, worst.symbol_name) == (9, 0, 0, "hit")
     assert worst.log_ratio == pytest.approx(log(4))
     assert worst.excess == pytest.approx(log(2))
     assert certificate.null.smallest_epsilon == pytest.approx(log(4))
@@ -255,6 +255,7 @@ def test_a_symbol_that_only_some_inputs_send_is_never_private() -> None:
         assert certificate.null is not None
         assert certificate.null.smallest_epsilon == inf
         assert certificate.null.witness is not None
+        assert certificate.null.ok is False
         assert certificate.null.witness.excess == inf
         assert "none: not private at any" in certificate.null.smallest_shown
         assert "infinitely" in certificate.explain()
@@ -306,6 +307,18 @@ def test_equal_rows_cost_nothing_and_no_row_leaves_the_certificate_as_it_was() -
     assert both.grades is not None
     assert both.grades.smallest_epsilon == 0.0
     assert both.inequalities == (2 * 9 * 8 + 2 * 9 + 2 * 18) * 4
+
+
+def test_exact_comparisons_of_cells_grades_and_outside_are_added_up() -> None:
+    """Weights 4 : 1 at claims of ln 4: no interval decides these, between grades and between cells and outside."""
+    at = float(np.nextafter(log(4), 2))
+    hit = np.repeat([TOTAL // 4, TOTAL // 16], [4, 5])
+    certificate = certify(graded(square(2), hit, 1.0, at, at))
+    assert certificate.ok
+    assert certificate.null is not None
+    assert certificate.grades is not None
+    assert certificate.null.exact_comparisons == certificate.grades.exact_comparisons == 4
+    assert certificate.exact_comparisons == 8
 
 
 def test_one_fault_does_not_hide_another() -> None:

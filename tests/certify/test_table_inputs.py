@@ -31,6 +31,11 @@ EVEN = [[0.5, 0.5]] * 4
         (np.full((4, 2), 0.5, dtype=np.longdouble), r"table = 'float128': entries should be whole"),
         ([["a", "b"]] * 4, r"table = '<U1': entries should be whole numbers or 64-bit floats"),
         ([[True, False]] * 4, r"table = 'bool': entries"),
+        ([[0.5, 0.5]] * 3 + [[0.5, 0.5 + 1.05e-9]], r"sum of table\[3\] = 1.00000000105: should be 1"),
+        (
+            [[2**62, 2**62]] * 3 + [[2**62, 2**62 - 1]],
+            r"sum of table\[3\] = 9223372036854775807: .* 9223372036854775808",
+        ),
     ],
 )
 def test_a_table_that_cannot_be_checked_is_refused_with_the_reason(table: Any, message: str) -> None:
@@ -48,7 +53,16 @@ def test_a_claim_that_is_no_privacy_level_is_refused(epsilon: Any) -> None:
 
 def test_rows_of_floats_may_miss_1_by_rounding() -> None:
     table = np.array([[0.1] * 10, [0.1 + 1e-11] * 10, [0.1] * 10, [0.1] * 10])
-    assert certify_table(AREA, table, 1.0).smallest_epsilon_per_km == pytest.approx(1e-10, rel=1e-4)
+    assert certify_table(AREA, table, 1.0).smallest_epsilon_per_km == pytest.approx(1e-10, rel=1e-4, abs=0)
+
+
+def test_row_sums_may_differ_from_1_by_a_billionth() -> None:
+    assert certify_table(AREA, [[0.5, 0.5], [0.5, 0.5 + 0.95e-9], [0.5, 0.5 - 0.95e-9], [0.5, 0.5]], 1.0).ok
+
+
+def test_weights_of_62_bits_are_told_apart_to_the_last() -> None:
+    table = [[2**61, 2**61], [2**61 + 1, 2**61 - 1], [2**61, 2**61], [2**61, 2**61]]
+    assert certify_table(AREA, table, 1.0).smallest_epsilon_per_km == pytest.approx(2.0**-61, rel=1e-12, abs=0)
 
 
 def test_whole_numbers_of_any_width_are_weights() -> None:

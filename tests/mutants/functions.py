@@ -29,7 +29,8 @@ PYTEST = ["-n", "0", "-p", "no:cacheprovider", "-W", "default", "-m", "not long"
 def run(name: str, room: Room, children: int, *, again: bool) -> tuple[int, dict[str, str]]:
     """Test all mutants of a room; return how many there were, and the diff of every one that survived.
 
-    Again means: only those that survived the last time, or that are new, against the tests of today.
+    Again means: only those that survived the last time, or that are new, against the tests of today. mutmut notes once
+    which functions a test reaches: what a test reaches only since it was changed is noticed by a run from the start.
     """
     folder = FOLDER / name
     if again and (folder / "mutants").exists():

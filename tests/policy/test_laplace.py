@@ -199,7 +199,7 @@ def test_value_and_beta_are_those_of_the_prior() -> None:
     area = square(6)
     prior = np.random.default_rng(1).dirichlet(np.ones(36))
     policy = planar_laplace(area, prior, [20, 7], LN4)
-    assert policy.selecting == policy.targets == (7, 20)
+    assert policy.selecting == policy.targets == (20, 7)
     assert policy.symbols[:2] == ("0", "1")
     assert policy.symbol_name(20) == "cell 20"
     hit = laplace_table(area, LN4)[:, [7, 20]].sum(axis=1)

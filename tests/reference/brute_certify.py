@@ -34,13 +34,18 @@ def table_of(policy: Policy) -> list[list[Fraction]]:
 def losses_per_km(area: Area, table: list[list[Fraction]]) -> Iterator[tuple[Any, int, int, int]]:
     """ln( P(s|i) / P(s|j) ) / d(i,j), with i, j and s, for every P(s|i) > 0."""
     xy = area.xy_m.tolist()
+    # One logarithm for each entry, not for each pair of entries: that would take nearly all the time.
+    logs = [[mpmath.log(_decimal(p)) if p else -mpmath.inf for p in row] for row in table]
     for i, j in permutations(range(len(xy)), 2):
         squared_m = (xy[i][0] - xy[j][0]) ** 2 + (xy[i][1] - xy[j][1]) ** 2
         km = mpmath.sqrt(mpmath.mpf(squared_m)) / 1000
-        for s, (p, q) in enumerate(zip(table[i], table[j], strict=True)):
-            if p > 0:
-                quotient = mpmath.inf if q == 0 else mpmath.log(mpmath.mpf((p / q).numerator) / (p / q).denominator)
-                yield quotient / km, i, j, s
+        for s, p in enumerate(table[i]):
+            if p:
+                yield (logs[i][s] - logs[j][s]) / km, i, j, s
+
+
+def _decimal(p: Fraction) -> Any:
+    return mpmath.mpf(p.numerator) / p.denominator
 
 
 def brute_smallest_epsilon(area: Area, table: list[list[Fraction]]) -> Any:
@@ -76,11 +81,11 @@ def promised(policy: Policy) -> list[list[Any]]:
 def broken_promises(policy: Policy) -> list[tuple[int, int, int]]:
     """All (i, j, s) with P(s | i) > e^D(i,j) P(s | j), among all pairs of inputs and all symbols."""
     with mpmath.workdps(DIGITS):
-        table, far = table_of(policy), promised(policy)
+        table, far = [[_decimal(p) for p in row] for row in table_of(policy)], promised(policy)
         power = [[mpmath.exp(d) for d in row] for row in far]
         return [
             (i, j, s)
             for i, j in permutations(range(len(table)), 2)
             for s, (p, q) in enumerate(zip(table[i], table[j], strict=True))
-            if p > 0 and mpmath.mpf(p.numerator) * q.denominator > power[i][j] * q.numerator * p.denominator
+            if p > power[i][j] * q
         ]

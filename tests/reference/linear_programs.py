@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import block_diag, csr_array, hstack, vstack
 
 from crowdveil.arrays import FloatArray
 
@@ -114,3 +114,33 @@ def reduced_dual_bound(D: FloatArray, prior: FloatArray, targets: list[int], bet
         bound = float(program.limit @ multipliers) + price * scale + float(np.maximum(left, 0.0).sum())
         bounds.append(bound / scale)
     return min(bounds)
+
+
+def stacked_lp(D: FloatArray, prior: FloatArray, worth: FloatArray, betas: FloatArray) -> float:
+    """The largest mean of V_t with a symbol for each target, as the better of two methods finds it."""
+    program = stacked_program(D, prior, worth, betas)
+    answers = [program.solve(method, 1e-10) for method in ("highs-ds", "highs-ipm")]
+    return min(-float(answer.fun) for answer in answers if answer.status == 0)
+
+
+def stacked_program(D: FloatArray, prior: FloatArray, worth: FloatArray, betas: FloatArray) -> Program:
+    """The mean of V_t with a symbol for each target: every privacy row of every column and of the rest.
+
+    `worth` has a row for each target: what a device with each input counts for it.
+    """
+    z, n = worth.shape
+    one, two = np.nonzero(~np.eye(n, dtype=bool))
+    fall = np.exp(-D[one, two])
+    at = np.arange(len(one))
+    flat = csr_array((np.r_[fall, -np.ones(len(at))], (np.r_[at, at], np.r_[one, two])), shape=(len(at), n))
+    columns = block_diag([flat] * z, format="csr")
+    # r_j ≥ e^{-D} r_i with r = 1 - Σ p:  Σ_t p_j - e^{-D} Σ_t p_i ≤ 1 - e^{-D}
+    rest = csr_array((np.r_[np.ones(len(at)), -fall], (np.r_[at, at], np.r_[two, one])), shape=(len(at), n))
+    quotas = np.kron(np.diag(1 / betas), prior)
+    return Program(
+        -(worth * prior / (z * betas[:, None])).ravel(),
+        vstack([columns, hstack([rest] * z)]).tocsr(),
+        np.r_[np.zeros(z * len(at)), 1 - fall],
+        csr_array(quotas),
+        np.ones(z),
+    )

@@ -15,6 +15,8 @@ blocks' middles.
 
 from __future__ import annotations
 
+from math import nan
+
 import numpy as np
 
 from crowdveil.area import Blocks
@@ -34,7 +36,7 @@ class BlockBounds:
         """Take centres and g in the tree's order; g has one column per symbol, each with its error."""
         self.blocks, self.xy_m, self.g = blocks, xy_m, g
         self.symbols = g.shape[1]
-        self.beta_per_m = -1.0
+        self.beta_per_m = nan  # equal to no β, so that the first one is always tabulated
         self.directions = _directions(len(blocks.leaves))
         self.middle = [(level.low_m + level.high_m) / 2.0 for level in blocks.levels]
         self.top = _all_levels(blocks, blocks.leaves.maxima(g), np.maximum)
@@ -70,7 +72,7 @@ class BlockBounds:
         self.steep = _all_levels(self.blocks, np.concatenate(steep, axis=1), np.maximum)
         self.flat = _all_levels(self.blocks, np.concatenate(flat, axis=1), np.minimum)
         # u·x and |u| are right to a few 2^-53; the two logarithms carry `error` each.
-        reach = float(np.abs(self.xy_m).sum(axis=1).max()) if n else 0.0
+        reach = float(np.abs(self.xy_m).sum(axis=1).max())
         self.tilted_error = 2 * self.error + LOG_ERROR * 4 * beta_per_m * reach
 
     def undecided(self, level: int, a: IntArray, b: IntArray, s: IntArray) -> IntArray:

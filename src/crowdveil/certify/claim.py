@@ -20,8 +20,8 @@ class PrivacyClaim:
     def __init__(self, epsilon_per_km: float) -> None:
         self.epsilon_per_km = epsilon_per_km
         # The same distances occur many times in an area.
-        self._power = lru_cache(maxsize=1 << 16)(power_below)
-        self._exponent = lru_cache(maxsize=1 << 16)(self._uncached_exponent)
+        self._power = lru_cache(maxsize=65_536)(power_below)
+        self._exponent = lru_cache(maxsize=65_536)(self._uncached_exponent)
 
     def _uncached_exponent(self, squared_m: int) -> int:
         return exponent_below(self.epsilon_per_km, squared_m)

@@ -100,7 +100,7 @@ class Columns:
         g = self._first_logs[at]
         error = LOG_ERROR * _largest_magnitude(g)
         if self.second is not None and refined is not None:
-            more = relative_logs(self.second[:, refined])
+            more = self._second_logs[refined]
             error += LOG_ERROR * _largest_magnitude(more)
             g = g + more[self.row]
         return g, error
@@ -109,6 +109,12 @@ class Columns:
     def _first_logs(self) -> list[FloatArray]:
         """The logs of every column of `first`, since many refined symbols need the same."""
         return [relative_logs(column) for column in self.first.T]
+
+    @cached_property
+    def _second_logs(self) -> list[FloatArray]:
+        """The logs of every column of `second`, each of which refines several symbols if there are grades."""
+        assert self.second is not None
+        return [relative_logs(column) for column in self.second.T]
 
     def log_quotients(self, cells: IntArray, others: IntArray, symbols: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return ln(w_i / w_j) one by one, not as a difference of logarithms, and a bound of each one's error."""
@@ -145,7 +151,7 @@ def relative_logs(weights: Weights) -> FloatArray:
         return np.full(len(weights), -np.inf)
     mantissa, exponent = np.frexp(np.float64(largest))
     with np.errstate(divide="ignore"):
-        far = np.log(np.ldexp(weights.astype(np.float64), 1 - exponent)) - np.log(2 * mantissa)
+        far = np.log(np.ldexp(weights, 1 - exponent)) - np.log(2 * mantissa)
     short = largest - weights
     near = np.log1p(-np.minimum(short / np.float64(largest), 0.75))
     return np.asarray(np.where(short <= weights, near, far))
@@ -155,11 +161,11 @@ def log_quotient(weights: Weights, others: Weights) -> FloatArray:
     """Return ln(w / v) for positive weights, from log1p((w-v)/v): accurate even where w and v nearly agree."""
     low, high = np.minimum(weights, others), np.maximum(weights, others)
     with np.errstate(over="ignore"):
-        above = (high - low) / low.astype(np.float64)
+        above = (high - low) / low
     value = np.log1p(above)
     huge = np.isinf(above)
     if huge.any():
-        value[huge] = np.log(high[huge].astype(np.float64)) - np.log(low[huge].astype(np.float64))
+        value[huge] = np.log(high[huge]) - np.log(low[huge])
     return np.where(weights >= others, value, -value)
 
 

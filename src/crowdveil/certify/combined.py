@@ -71,7 +71,7 @@ class AcceptedReport:
         """Return D' of this report between all places, shape (places, places)."""
         cells, grades = self._inputs()
         outside = cells == NULL
-        where_m = self.area.xy_m[np.where(outside, 0, cells)].astype(np.float64)
+        where_m = self.area.xy_m[np.where(outside, 0, cells)]
         loss: FloatArray = scipy.spatial.distance.cdist(where_m, where_m)
         loss *= check_epsilon(self.epsilon_per_km) / 1000
         if self.grade_epsilon is not None:
@@ -86,6 +86,8 @@ class AcceptedReport:
         cells = as_array("cells", self.cells, "should be one cell, or NULL, for each place")
         as_cells("cells", np.where(cells == NULL, 0, cells), len(self.area))
         grades = np.broadcast_to(as_array("grades", self.grades, "should be whole numbers from 0"), cells.shape)
+        if grades.dtype.kind not in "iu" or (grades < 0).any():
+            raise InputError("grades", self.grades, "should be whole numbers from 0")
         if self.grade_epsilon is None and (grades != 0).any():
             raise InputError("grades", int(grades.max()), "should be 0 without grade_epsilon, which protects grades")
         return cells.astype(np.int64), grades.astype(np.int64)
@@ -107,7 +109,7 @@ def combined_loss(reports: Sequence[AcceptedReport]) -> FloatArray:
 def guess_bound(loss: ArrayLike, prior: ArrayLike | None = None) -> float:
     """Bound how often the best guess of the place is right, given M of `combined_loss`; see the theorem above."""
     m = as_floats("loss", loss)
-    if m.ndim != 2 or m.shape[0] != m.shape[1] or not (m >= 0).all() or not np.array_equal(m, m.T):
+    if m.ndim != 2 or not (m >= 0).all() or not np.array_equal(m, m.T):
         raise InputError("loss", m.shape, "should be the symmetric matrix of combined_loss, without negative entries")
     pi = check_prior(prior, len(m))
     loss_of_groups, likeliest = _grouped(m, pi)
@@ -123,9 +125,9 @@ def _grouped(m: FloatArray, pi: FloatArray) -> tuple[FloatArray, FloatArray]:
     first = (m <= INDISTINGUISHABLE).argmax(axis=1)
     while not np.array_equal(first, first[first]):
         first = first[first]
-    order = np.argsort(first, kind="stable")
-    begins = np.flatnonzero(np.diff(first[order], prepend=-1))
-    by_row = np.maximum.reduceat(m[order], begins, axis=0)
+    order = np.argsort(first)
+    _, begins = np.unique(first[order], return_index=True)
+    by_row = np.maximum.reduceat(m[order], begins)
     return np.maximum.reduceat(by_row[:, order], begins, axis=1), np.maximum.reduceat(pi[order], begins)
 
 

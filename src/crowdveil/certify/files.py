@@ -48,5 +48,5 @@ def read_symbol_table(path: str | Path) -> tuple[list[str], FloatArray | IntArra
     if len(set(names)) != width or not all(map(SIMPLE_NAME.fullmatch, names)):
         names = []
     if all(text.isdecimal() and len(text) < 19 for _, row in rows for text in row):
-        return names, np.array([[int(text) for text in row] for _, row in rows], dtype=np.int64)
+        return names, np.array([[int(text) for text in row] for _, row in rows])
     return names, np.array([[read_number(path, line, "probability", text) for text in row] for line, row in rows])

@@ -66,7 +66,7 @@ class Findings:
         if len(cells) == 0:
             return
         loss, slack = self._losses_per_km(cells, others, symbols)
-        if not (np.isfinite(loss).all() and np.isfinite(slack).all()):
+        if not np.isfinite(loss).all():
             # Comparisons with NaN are false, so that one such pair would hide all others: give no verdict at all.
             raise NotPrivateError("a loss per km is not a number (cells at distance 0?): nothing can be certified")
         low, high = loss - slack, loss + slack
@@ -88,7 +88,7 @@ class Findings:
         value, error = self.columns.log_quotients(cells, others, symbols)
         apart = self.xy_m[cells] - self.xy_m[others]
         # Squared metres are exact; root and divisions round by 2^-53 each, which one more LOG_ERROR covers.
-        km = np.sqrt((apart * apart).sum(axis=1).astype(np.float64)) / 1000.0
+        km = np.sqrt((apart * apart).sum(axis=1)) / 1000.0
         with np.errstate(divide="ignore", invalid="ignore"):
             return value / km, (error + LOG_ERROR * np.abs(value)) / km
 

@@ -37,8 +37,7 @@ class PairSearch:
     def __init__(self, blocks: Blocks, xy_m: IntArray, findings: Findings) -> None:
         self.order, self.findings = blocks.order, findings
         ordered = xy_m[blocks.order]
-        middle = (ordered.min(axis=0) + ordered.max(axis=0)) // 2
-        self.xy_m: FloatArray = (ordered - middle).astype(np.float64)
+        self.xy_m: FloatArray = ordered - (ordered.min(axis=0) + ordered.max(axis=0)) / 2
         self.members = blocks.leaf_positions
         self.x, self.y = self.xy_m[:, 0][self.members], self.xy_m[:, 1][self.members]
         self.pairs_opened = 0

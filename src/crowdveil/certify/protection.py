@@ -28,6 +28,8 @@ from crowdveil.policy.policy import Policy
 
 KM = 1000
 """Inputs that are compared are put one kilometre apart, so that a loss per km is the loss."""
+_MAX_PAIRS_AT_ONCE = 1 << 16
+"""Pairs of inputs and symbols that are tested at once: many symbols of a small area, one of a large area."""
 
 
 def check_null(policy: Policy) -> ProtectionFinding | None:
@@ -56,16 +58,18 @@ def _check(policy: Policy, epsilon: float, where_m: IntArray, ones: IntArray, ot
     """Test all symbols between each of `ones` and the input of the same position in `others`."""
     columns = Columns.of(policy)
     findings = Findings(columns, where_m, PrivacyClaim(epsilon))
-    for symbol in range(columns.count):
-        never = columns.never(symbol)
-        sent_by_one = np.flatnonzero(never[ones] != never[others])
-        if len(sent_by_one):
-            one, other = int(ones[sent_by_one[0]]), int(others[sent_by_one[0]])
-            worst = (other, one, symbol) if never[one] else (one, other, symbol)
+    at_once = max(1, _MAX_PAIRS_AT_ONCE // max(1, len(ones)))
+    for first in range(0, columns.count, at_once):
+        symbols = np.arange(first, min(first + at_once, columns.count))
+        never = np.stack([columns.never(int(symbol)) for symbol in symbols])
+        position, pair = np.nonzero(never[:, ones] != never[:, others])
+        if len(position):
+            one, other, symbol = int(ones[pair[0]]), int(others[pair[0]]), int(symbols[position[0]])
+            worst = (other, one, symbol) if never[position[0], one] else (one, other, symbol)
             return ProtectionFinding(False, epsilon, inf, _witness(policy, findings, worst), findings.exact_comparisons)
-        sent = np.flatnonzero(~never[ones])
-        findings.consider(ones[sent], others[sent], np.full(len(sent), symbol))
-        findings.consider(others[sent], ones[sent], np.full(len(sent), symbol))
+        position, pair = np.nonzero(~never[:, ones])
+        findings.consider(ones[pair], others[pair], symbols[position])
+        findings.consider(others[pair], ones[pair], symbols[position])
     found = None if findings.witness is None else _witness(policy, findings, findings.witness)
     return ProtectionFinding(findings.ok, epsilon, findings.rounded_up, found, findings.exact_comparisons)
 

@@ -41,7 +41,7 @@ class BlockSearch:
         self.total = len(symbols) * 4**self.depth
         size = max(1, MAX_ENTRIES // BlockBounds.entries_per_symbol(self.blocks))
         for first in range(0, len(symbols), size):
-            some = np.array(symbols[first : first + size], dtype=np.int64)
+            some = np.array(symbols[first : first + size])
             self._run_batch(SymbolBatch.of(self.columns, some, self.blocks.order))
 
     def _run_batch(self, batch: SymbolBatch) -> None:

@@ -75,17 +75,20 @@ def _positive(name: str, value: float, expected: str) -> float:
     return number
 
 
-def check_targets(targets: ArrayLike, n: int) -> tuple[int, ...]:
-    """Refuse an empty list, a list of all cells, repeated cells and cells that do not exist; return the list sorted."""
+def check_targets(targets: ArrayLike, n: int, *, all_cells: bool = False) -> tuple[int, ...]:
+    """Refuse an empty list, repeated cells, cells that do not exist, and all cells unless that is allowed.
+
+    The order is kept: people speak of their first target, and of its name and number.
+    """
     cells = as_cells("targets", targets, n).ravel().tolist()
     if not cells:
         raise InputError("targets", [], "name at least one cell to cover")
     if len(set(cells)) != len(cells):
         repeated = Counter(cells).most_common(1)[0][0]
         raise InputError("targets", repeated, "is named twice")
-    if len(cells) == n:
+    if len(cells) == n and not all_cells:
         raise InputError("targets", f"all {n} cells", "leave some cells out: otherwise everyone covers a target")
-    return tuple(sorted(cells))
+    return tuple(cells)
 
 
 def check_prior(prior: ArrayLike | None, n: int, grades: int = 1) -> FloatArray:

@@ -25,7 +25,7 @@ def pack(columns: IntArray, bits: int) -> bytes:
 
 
 def unpack(data: bytes, rows: int, columns: int, bits: int) -> tuple[IntArray, bytes]:
-    """Undo `pack` and restore the last column, which is what is left of 2^bits."""
+    """Undo `pack`; return the columns, and the bytes that follow them."""
     width = bits // 8 + 1
     size = rows * columns * width
     if len(data) < size:
@@ -33,30 +33,31 @@ def unpack(data: bytes, rows: int, columns: int, bits: int) -> tuple[IntArray, b
     padded = np.zeros((rows * columns, 8), dtype=np.uint8)
     padded[:, 8 - width :] = np.frombuffer(data[:size], dtype=np.uint8).reshape(-1, width)
     values = padded.view(">u8").astype(np.int64).reshape(rows, columns)
-    return _with_last(values, bits), data[size:]
+    return values, data[size:]
 
 
-def listed(weights: IntArray) -> list[Any]:
-    """List all but the last column: plain numbers for two symbols, rows for more."""
-    columns: list[Any] = (weights[:, 0] if weights.shape[1] == 2 else weights[:, :-1]).tolist()
-    return columns
+def listed(columns: IntArray) -> list[Any]:
+    """List the rows of some columns: plain numbers for a single column."""
+    rows: list[Any] = (columns[:, 0] if columns.shape[1] == 1 else columns).tolist()
+    return rows
 
 
-def read_weights(values: Any, symbols: int, bits: int) -> IntArray:
+def read_columns(values: Any, columns: int) -> IntArray:
     """Undo `listed`."""
     if not isinstance(values, list):
         raise FileFormatError("policy: weights should be a list")
     try:
-        columns = np.asarray(values)
-    except (ValueError, OverflowError):  # rows of different lengths
-        columns = np.empty(0)
-    shape = (len(values),) if symbols == 2 else (len(values), symbols - 1)
-    if columns.dtype.kind != "i" or columns.shape != shape or not values:
-        raise FileFormatError(f"policy: weights should be whole numbers below 2^63, {symbols - 1} a row")
-    return _with_last(columns.reshape(len(values), -1).astype(np.int64), bits)
+        read = np.asarray(values, dtype=None if columns else np.int64)
+    except (TypeError, ValueError, OverflowError):  # rows of different lengths
+        read = np.empty(0)
+    shape = (len(values),) if columns == 1 else (len(values), columns)
+    if read.dtype.kind != "i" or read.shape != shape or not values:
+        raise FileFormatError(f"policy: weights should be whole numbers below 2^63, {columns} a row")
+    return read.reshape(len(values), columns).astype(np.int64)
 
 
-def _with_last(columns: IntArray, bits: int) -> IntArray:
+def with_last(columns: IntArray, bits: int) -> IntArray:
+    """Add the last column, which is what is left of 2^bits."""
     if (columns < 0).any() or (columns > 1 << bits).any():
         raise FileFormatError(f"policy: weights should lie between 0 and 2^{bits}")
     last = [(1 << bits) - total for total in row_sums(columns)]

@@ -2,7 +2,8 @@
 
 **Canonical form.** One policy has exactly one sequence of bytes: the length of the header (8 bytes), the header as
 sorted JSON (text and whole numbers only; real numbers as the 16 hexadecimal digits of their IEEE double), then the
-weights of all but the last symbol, most significant byte first. The hash of a policy is the SHA-256 of these bytes, so
+weights of all but the last symbol, most significant byte first. Symbols that have peaks (peaks.py) are described by
+these in the header, and their weights are not written. The hash of a policy is the SHA-256 of these bytes, so
 that any language can compute it. Compressed, with its hash in front, this is the compact file.
 
 **JSON** holds the same fields for people and other languages, and the hash.
@@ -25,7 +26,7 @@ from crowdveil.area import Area
 from crowdveil.codec import canonical_json, parse_json, whole_number, whole_numbers
 from crowdveil.errors import FileFormatError, InputError
 from crowdveil.policy.checks import MAX_BITS, MAX_GRADES, MAX_TABLE_ENTRIES
-from crowdveil.policy.encoding import listed, pack, read_weights, unpack
+from crowdveil.policy.encoding import listed, pack, read_columns, unpack, with_last
 
 FORMAT = "crowdveil-policy"
 VERSION = 1
@@ -38,10 +39,12 @@ MAX_UNPACKED_BYTES = MAX_HEADER_BYTES + 2 * 8 * MAX_TABLE_ENTRIES
 _REALS = ("epsilon_per_km", "value", "beta")
 _REQUIRED = {"format", "version", "area", "bits", "targets", "symbols", "selecting", "provenance", *_REALS}
 _OPTIONAL_REALS = ("null_epsilon", "grade_epsilon")
-_KNOWN = _REQUIRED | {"hash", "weights", "grades", "completion", *_OPTIONAL_REALS}
+_KNOWN = _REQUIRED | {"hash", "weights", "grades", "completion", "peaks", "values", *_OPTIONAL_REALS}
+_PEAK_LISTS = {"symbol", "input", "weight", "floor"}
 
 Fields = dict[str, Any]
-"""The fields of a policy by their names in the files: `area` as its description, weights as whole arrays."""
+"""The fields of a policy by their names in the files: `area` as its description, `weights` without the last column and
+without those of symbols that have peaks, the completion's weights with all columns."""
 
 # --- writing ----------------------------------------------------------------------------------------------------
 
@@ -51,8 +54,10 @@ def canonical_bytes(fields: Mapping[str, Any]) -> bytes:
     arrays = ("weights", "completion")
     header = {"format": FORMAT, "version": VERSION, **{name: fields[name] for name in fields if name not in arrays}}
     for name in _reals(fields):
-        header[name] = struct.pack(">d", fields[name]).hex()
-    parts = [fields["weights"][:, :-1]]
+        header[name] = _hex(fields[name])
+    if "values" in fields:
+        header["values"] = [_hex(value) for value in fields["values"]]
+    parts = [fields["weights"]]
     if "completion" in fields:
         refined = dict(fields["completion"])
         weights = refined.pop("weights")
@@ -68,11 +73,12 @@ def compact_bytes(canonical: bytes, policy_hash: str) -> bytes:
 
 
 def json_text(fields: Mapping[str, Any], policy_hash: str) -> str:
-    """Write the fields and the hash as JSON; the last symbol's weights are left out, being what is left of 2^bits."""
+    """Write the fields and the hash as JSON."""
     document = {"format": FORMAT, "version": VERSION, "hash": policy_hash, **fields}
     document["weights"] = listed(fields["weights"])
     if "completion" in fields:
-        document["completion"] = {**fields["completion"], "weights": listed(fields["completion"]["weights"])}
+        refined = fields["completion"]
+        document["completion"] = {**refined, "weights": listed(refined["weights"][:, :-1])}
     return json.dumps(document, allow_nan=False)
 
 
@@ -112,11 +118,10 @@ def read_json(text: str) -> tuple[Fields, str | None]:
     _check_names(document)
     try:
         bits = whole_number("bits", document["bits"], 1, MAX_BITS)
-        symbols = len(_names(document))
-        document["weights"] = read_weights(document["weights"], symbols, bits)
+        document["weights"] = read_columns(document["weights"], _columns(document))
         if "completion" in document:
             refined = document["completion"]
-            refined["weights"] = read_weights(refined["weights"], len(refined["cells"]), bits)
+            refined["weights"] = with_last(read_columns(refined["weights"], len(refined["cells"]) - 1), bits)
     except KeyError as error:
         raise FileFormatError(f"policy: the field {error} is missing") from None
     except (TypeError, AttributeError, OverflowError) as error:
@@ -139,15 +144,18 @@ def _read_canonical(canonical: bytes) -> Fields:
         raise FileFormatError("policy: weights should follow the header, not stand in it")
     try:
         for name in _reals(header):
-            (header[name],) = struct.unpack(">d", bytes.fromhex(header[name]))
+            header[name] = _real(header[name])
+        if "values" in header:
+            header["values"] = [_real(text) for text in header["values"]]
         bits = whole_number("bits", header["bits"], 1, MAX_BITS)
-        n, columns = len(Area.from_description(header["area"])), len(_names(header)) - 1
+        n = len(Area.from_description(header["area"]))
         inputs = n * _grades(header) + ("null_epsilon" in header)
-        header["weights"], data = unpack(data, inputs, columns, bits)
+        header["weights"], data = unpack(data, inputs, _columns(header), bits)
         if "completion" in header:
             refined = header["completion"]
             rows = whole_number("completion.rows", refined.pop("rows"), 1, inputs)
-            refined["weights"], data = unpack(data, rows, len(refined["cells"]) - 1, bits)
+            weights, data = unpack(data, rows, len(refined["cells"]) - 1, bits)
+            refined["weights"] = with_last(weights, bits)
     except (KeyError, TypeError, ValueError, struct.error) as error:
         raise FileFormatError(f"policy: a field is missing or wrong ({error})") from None
     if data:
@@ -167,6 +175,23 @@ def _check_names(document: Fields) -> None:
 
 def _reals(fields: Mapping[str, Any]) -> list[str]:
     return [*_REALS, *(name for name in _OPTIONAL_REALS if name in fields)]
+
+
+def _hex(real: float) -> str:
+    return struct.pack(">d", real).hex()
+
+
+def _real(text: str) -> float:
+    (number,) = struct.unpack(">d", bytes.fromhex(text))
+    return float(number)
+
+
+def _columns(document: Fields) -> int:
+    """Return how many columns of weights are written: not the last one, nor those of symbols that have peaks."""
+    described = document["peaks"]["floor"] if "peaks" in document else []
+    if not isinstance(described, list) or len(described) >= len(_names(document)):
+        raise FileFormatError("policy: peaks.floor should be a list that is shorter than that of the symbols")
+    return len(_names(document)) - 1 - len(described)
 
 
 def _grades(document: Fields) -> int:
@@ -189,13 +214,15 @@ def _checked(document: Fields) -> Fields:
         if "grades" in document:
             fields["grades"] = _grades(document)
         for name in _reals(document):
-            if isinstance(document[name], bool) or not isinstance(document[name], int | float):
-                raise InputError(name, document[name], "should be a number")
-            fields[name] = float(document[name])
+            fields[name] = _number(name, document[name])
         if not isinstance(document["provenance"], dict):
             raise FileFormatError("policy: provenance should be a list of names with values")
+        if "values" in document:
+            fields["values"] = tuple(_number("values", value) for value in document["values"])
         if "completion" in document:
             fields["completion"] = _checked_completion(document["completion"])
+        if "peaks" in document:
+            fields["peaks"] = _checked_peaks(document["peaks"])
     except KeyError as error:
         raise FileFormatError(f"policy: the field {error} is missing") from None
     except (TypeError, AttributeError, OverflowError) as error:
@@ -211,3 +238,15 @@ def _checked_completion(refined: Fields) -> Fields:
         "row": whole_numbers("completion.row", refined["row"], width=1),
         "weights": refined["weights"],
     }
+
+
+def _checked_peaks(peaks: Fields) -> Fields:
+    for name in sorted(set(peaks) ^ _PEAK_LISTS):
+        raise FileFormatError(f"policy: 'peaks.{name}' is {'unknown' if name in peaks else 'missing'}")
+    return {name: whole_numbers(f"peaks.{name}", peaks[name], width=1) for name in sorted(_PEAK_LISTS)}
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(name, value, "should be a number")
+    return float(value)

@@ -16,7 +16,9 @@ with ε = `epsilon_per_km`, ε₁ = `grade_epsilon` and ε₀ = `null_epsilon`. 
 device without a frequent place says so in the clear, outside of the policy, as in the paper; there are no grades then.
 
 **Symbols.** In the clear form there are two: `hit`, whose senders are selected, and `other`. In the protected form they
-are `hit`, `outside`, and one for each grade. A *completion* may refine the last symbols, `other` or those of the
+are `hit`, `outside`, and one for each grade. A *stack* (solver/stack.py) has, in the place of `hit`, a symbol for each
+target, and may have one for each other cell; the columns of these are described by their peaks (peaks.py), from which
+the weights follow. A *completion* may refine the last symbols, `other` or those of the
 grades: a device that drew one of these draws a second time, from a second table of weights whose rows again sum to 2^B,
 so that
 
@@ -58,6 +60,8 @@ from crowdveil.policy.checks import (
     check_targets,
     check_weights,
 )
+from crowdveil.policy.encoding import with_last
+from crowdveil.policy.peaks import Peaks, check_peaks, weights_of
 from crowdveil.vocabulary import NULL
 
 _NAME = re.compile(r"[A-Za-z0-9._ -]{1,32}")
@@ -89,7 +93,8 @@ class Policy:
     epsilon_per_km: float
     targets: tuple[int, ...]
     weights: IntArray
-    """Whole numbers, shape (inputs, symbols); each row sums to 2^bits."""
+    """Whole numbers, shape (inputs, symbols); each row sums to 2^bits. With `peaks` the policy is made from the weights
+    of the symbols without peaks, but for the last one, and computes the others."""
     symbols: tuple[str, ...] = ("hit", "other")
     """Name of each column of `weights`: `hit`, `other`, `outside`, `grade 1`, or the number of a cell."""
     selecting: tuple[int, ...] = (0,)
@@ -109,6 +114,11 @@ class Policy:
     """ε₁: the largest privacy loss between one grade and the next at the same cell. None: there are no grades."""
     grades: int = 1
     """How many grades there are."""
+    peaks: Peaks | None = None
+    """From which the weights of the first symbols are computed; None where all weights are given."""
+    values: tuple[float, ...] = ()
+    """With a symbol for each target: the share of its senders who really are at that target, in the order of the
+    targets, under the prior it was made for."""
 
     if TYPE_CHECKING:  # attached by the front door, because this room may not import the room that draws
 
@@ -119,8 +129,10 @@ class Policy:
         n = len(self.area)
         object.__setattr__(self, "epsilon_per_km", check_epsilon(self.epsilon_per_km))
         whole_number("bits", self.bits, 1, MAX_BITS)
-        object.__setattr__(self, "targets", check_targets(self.targets, n))
+        object.__setattr__(self, "targets", check_targets(self.targets, n, all_cells=True))
         self._check_inputs()
+        if self.peaks is not None:
+            self._compute_weights(self.peaks)
         object.__setattr__(
             self, "weights", check_weights("weights", self.weights, self.input_count, len(self.symbols), self.bits)
         )
@@ -134,8 +146,9 @@ class Policy:
             raise InputError("selecting", self.selecting, "should be some, not all, of the symbols' numbers")
         if self.completion is not None:
             object.__setattr__(self, "completion", self._check_completion(self.completion, n))
-        for name in ("value", "beta"):
-            number = getattr(self, name)
+        if self.values and len(self.values) != len(self.targets):
+            raise InputError("values", self.values, f"should be one for each of {len(self.targets)} targets")
+        for name, number in (("value", self.value), ("beta", self.beta), *(("values", one) for one in self.values)):
             if not (isinstance(number, float) and 0 <= number <= 1 + 1e-9):
                 raise InputError(name, number, "should be a number from 0 to 1")
         for key, entry in self.provenance.items():
@@ -153,6 +166,21 @@ class Policy:
             raise InputError("grade_epsilon", self.grade_epsilon, "should be given only together with null_epsilon")
         if self.grade_epsilon is not None:
             object.__setattr__(self, "grade_epsilon", check_grade_epsilon(self.grade_epsilon))
+
+    def _compute_weights(self, given: Peaks) -> None:
+        """Replace the weights that were given by those of all symbols."""
+        peaks = check_peaks(given, self.input_count, len(self.symbols), self.bits)
+        losses = (self.epsilon_per_km, self.null_epsilon, self.grade_epsilon, self.grades)
+        computed = weights_of(peaks, self.area, *losses)
+        if self.weights.shape == (self.input_count, len(self.symbols)):  # of a policy that was made before
+            others = self.weights[:, len(peaks.floor) : -1]
+        else:
+            others = self.weights
+        if others.shape != (self.input_count, len(self.symbols) - 1 - len(peaks.floor)):
+            expected = "should be those of the symbols without peaks, but for the last symbol"
+            raise InputError("weights", f"shape {others.shape}", expected)
+        object.__setattr__(self, "peaks", peaks)
+        object.__setattr__(self, "weights", with_last(np.hstack([computed, others]), self.bits))
 
     def _check_completion(self, completion: Completion, n: int) -> Completion:
         cells = tuple(as_cells("completion.cells", list(completion.cells), n).tolist())
@@ -334,7 +362,10 @@ class Policy:
         return policy
 
     def to_json(self) -> str:
-        """Give JSON for people and other languages; the last symbol's weights are what is left of 2^bits."""
+        """Give JSON for people and other languages; the last symbol's weights are what is left of 2^bits.
+
+        The weights of symbols that have peaks are not written: peaks.py says how to compute them.
+        """
         return files.json_text(self._fields(), self.hash)
 
     @staticmethod
@@ -379,8 +410,13 @@ class Policy:
             "selecting": list(self.selecting),
             "provenance": dict(self.provenance),
             "area": self.area.describe(),
-            "weights": self.weights,
+            "weights": self.weights[:, 0 if self.peaks is None else len(self.peaks.floor) : -1],
         }
+        if self.values:
+            fields["values"] = list(self.values)
+        if self.peaks is not None:
+            parts = ("symbol", "input", "weight", "floor")
+            fields["peaks"] = {name: getattr(self.peaks, name).tolist() for name in parts}
         if self.null_epsilon is not None:
             fields["null_epsilon"] = self.null_epsilon
         if self.grade_epsilon is not None:
@@ -399,7 +435,11 @@ class Policy:
 def _from_fields(fields: Mapping[str, Any]) -> Policy:
     """Make a policy from fields that were read from a file."""
     completion = Completion(**fields["completion"]) if "completion" in fields else None
+    peaks = Peaks(**fields["peaks"]) if "peaks" in fields else None
     try:
-        return Policy(**{**fields, "area": Area.from_description(fields["area"]), "completion": completion})
+        bits = whole_number("bits", fields["bits"], 1, MAX_BITS)
+        weights = fields["weights"] if peaks is not None else with_last(fields["weights"], bits)
+        made = {"area": Area.from_description(fields["area"]), "completion": completion, "peaks": peaks}
+        return Policy(**{**fields, **made, "weights": weights})
     except (TypeError, AttributeError, OverflowError) as error:
         raise FileFormatError(f"policy: a field has the wrong type ({error})") from None

@@ -14,10 +14,18 @@ Grades and NULL are more rows, mixed with the same constant, at the distances ε
 Where the complement is split into symbols (grade_symbols.py), rounding these moves them further, by up to a share δ' of
 the complement: the second family then needs  δ + δ' ≤ m · (1-β) · tanh(D_min / 2).
 So m follows in closed form. Σ π p' = Σ π p = β stays, and the value only falls from V to (1-m) V + m Σ_T π_t.
+**Stacks** (peaks.py). A column that is computed from its peaks is private but for the last step, which moves weights by
+less than two units; with a floor f the first family holds as long as  2 (1 + e^D) ≤ f (e^D - 1)  in units of 2^-B, that
+is  f ≥ 2 / tanh(D_min / 2). Let F be the sum of all floors, and scale the peaks by 1 - m with m > F: the rest becomes
+(1 - m) r + (m - F), where r is private but for an error δ_r: of the program that found it (as measured, at least
+`REST_ERROR`), of rounding K columns (2K units), and of splitting it (δ'). So
+m - F ≥ δ_r / tanh(D_min / 2). Scaling changes no column's value.
 This is a proof for real arithmetic plus an error estimate; the certificate (certify/) then checks the result exactly.
 """
 
 from __future__ import annotations
+
+from math import ceil, tanh
 
 import numpy as np
 
@@ -69,6 +77,33 @@ def mix_share(
         what = f"is out of reach of {bits}-bit weights at ε = {epsilon_per_km:.4g} per km over cells as near as"
         what += f" {area.nearest_neighbour_km * 1000:.0f} m: rounding would cost too much; use larger cells"
         raise InputError("beta", beta, f"{what}, more bits (up to {MAX_BITS}), or a β farther from 0 and 1")
+    return share
+
+
+MIN_FLOOR = 1e-10
+"""Share of a column's mean: costs no more than this of its value, and lets the checker decide most inequalities in
+floating point."""
+REST_ERROR = 1e-9
+"""Linear programs usually keep their rows to this, but not always."""
+
+
+def stack_floor(least_loss: float, mean: float, bits: int) -> int:
+    """Return the floor, in units of 2^-bits, that makes rounding a column safe; `mean` is its mean probability."""
+    return max(ceil(2 / tanh(least_loss / 2)), round(MIN_FLOOR * mean * (1 << bits)), 1)
+
+
+def stack_share(
+    least_loss: float, floors: float, columns: int, bits: int, split_error: float, rest_error: float = 0.0
+) -> float:
+    """Return m, by which the peaks of a stack are scaled down.
+
+    `floors` is the sum of all floors; `rest_error` is by how much the rest was found not to be private.
+    """
+    error = max(REST_ERROR, 2 * rest_error) + 2 * columns * 2.0**-bits + split_error
+    share = floors + error / tanh(least_loss / 2)
+    if share > MAX_MIX:
+        expected = f"is out of reach of {bits}-bit weights over inputs that may differ by e^{least_loss:.3g} only"
+        raise InputError("epsilon_per_km", least_loss, f"{expected}; use larger cells, a larger ε, or more bits")
     return share
 
 

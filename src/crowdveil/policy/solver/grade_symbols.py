@@ -23,8 +23,13 @@ that of 1 - p, for which `mix_share` has made room (rounding.py).
 **d, efficiently.** completion.py proves that shortest paths alternate between inputs of the *core*, those with p above
 some η, and others, which they pass one at a time, and bounds what other paths could save by half of κ D_min. So a path
 from i to S is a direct step into S, or a step into the core, steps within it, and a step into S, possibly by way of one
-more input. An input enters a grade in its own cell. For areas in which this would take too long, R is replaced by its
-least values: κ₀ between NULL and all others, κ₁ between one grade and the next, 0 between cells.
+more input. An input enters a grade in its own cell.
+
+Only distances to a few sets are needed, not those between all inputs. So they are relaxed (Bellman and Ford): the
+distances of the core become the least over a step to any input, then those of all inputs the least over a step into the
+core, until nothing changes. This takes few turns, because steps in a row save little. For areas whose steps would need
+too much memory, R is replaced by its least values: κ₀ between NULL and all others, κ₁ between one grade and the next, 0
+between cells.
 """
 
 from __future__ import annotations
@@ -33,18 +38,21 @@ import numpy as np
 
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
-from crowdveil.policy.solver.completion import ROUNDING_RESERVE, core_of, min_plus
+from crowdveil.policy.solver.completion import ROUNDING_RESERVE, core_of
 from crowdveil.policy.solver.protected_closure import Protection
 
 MAX_DISTANCE = float(np.log(4096))
 """d is at most this, so that the rarest symbol keeps a weight that rounding hardly changes, however large ε₀ is."""
-MAX_WORK = 2_000_000_000
-"""Steps for the core's distances (core squared times inputs), some seconds; beyond, the least values are used."""
+MAX_STEPS = 4_000_000
+"""Steps from the core to all inputs that are kept in memory; beyond, the least values are used."""
 
 
-def symbol_names(grades: int) -> tuple[str, ...]:
-    """Name the symbols of a protected policy; with a single grade there is nothing to grade."""
-    return ("hit", "outside", *(("other",) if grades == 1 else (f"grade {grade + 1}" for grade in range(grades))))
+def rest_names(protection: Protection | None) -> tuple[str, ...]:
+    """Name the symbols of those who are not selected; with a single grade there is nothing to grade."""
+    if protection is None:
+        return ("other",)
+    grades = protection.grades
+    return ("outside", *(("other",) if grades == 1 else (f"grade {grade + 1}" for grade in range(grades))))
 
 
 def split_error(protection: Protection, bits: int) -> float:
@@ -57,7 +65,10 @@ def split_error(protection: Protection, bits: int) -> float:
 
 
 def split_rest(area: Area, hit: IntArray, epsilon_per_km: float, protection: Protection, bits: int) -> IntArray:
-    """Return the weights of all symbols, given those of `hit` for every input, NULL last."""
+    """Return the weights of `outside` and of the grades, given those of `hit` for every input, NULL last.
+
+    Several symbols may stand in the place of `hit`: all that counts is the sum of their weights.
+    """
     total = 1 << bits
     rest = total - hit
     log_rest = np.log(rest.astype(np.float64)) - bits * np.log(2.0)
@@ -67,7 +78,7 @@ def split_rest(area: Area, hit: IntArray, epsilon_per_km: float, protection: Pro
     shares[0] *= shares[1:, -1].sum() / 2
     shares /= shares.sum(axis=0)
     split = np.rint(rest * shares[:-1]).astype(np.int64)
-    return np.column_stack([hit, split.T, rest - split.sum(axis=0)])
+    return np.column_stack([split.T, rest - split.sum(axis=0)])
 
 
 class _Left:
@@ -86,14 +97,15 @@ class _Left:
     def to_sets(self) -> FloatArray:
         """Return d(i, S) of every input i: a row for NULL, then one for each grade."""
         into = np.vstack([self._into_null(), *(self._into_grade(grade) for grade in range(self.grades))])
-        if len(self.core) ** 2 * len(self.log_rest) > MAX_WORK:
+        if len(self.core) * len(self.log_rest) > MAX_STEPS:
             return self._least_values(into)
-        between_all = self._from_core()
-        between = np.minimum(between_all[:, self.core], min_plus(between_all, between_all.T))
-        for k in range(len(between)):
-            np.minimum(between, between[:, k, None] + between[None, k], out=between)
-        core_into = min_plus(between, min_plus(between_all, into.T))
-        return np.minimum(into, min_plus(between_all.T, core_into).T)
+        steps, away = self._from_core(), into
+        while True:
+            from_core = np.stack([(steps + one).min(axis=1) for one in away])
+            nearer = np.minimum(away, np.stack([(steps + one[:, None]).min(axis=0) for one in from_core]))
+            if (nearer == away).all():
+                return away
+            away = nearer
 
     def _steps(self, allowed: FloatArray | float, one: FloatArray, other: FloatArray) -> FloatArray:
         left = (1 - ROUNDING_RESERVE) * allowed - np.abs(one - other) - self.rounding

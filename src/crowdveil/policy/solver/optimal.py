@@ -27,10 +27,10 @@ from crowdveil.policy.provenance import provenance
 from crowdveil.policy.rounding import mix_share, to_weights
 from crowdveil.policy.solver.completion import check_informative, informative_completion
 from crowdveil.policy.solver.cutting_planes import solve
-from crowdveil.policy.solver.grade_symbols import split_error, split_rest, symbol_names
+from crowdveil.policy.solver.grade_symbols import rest_names, split_error, split_rest
 from crowdveil.policy.solver.linear_program import solver_version
 from crowdveil.policy.solver.protected_closure import Protection
-from crowdveil.vocabulary import GRADES, Progress
+from crowdveil.vocabulary import Progress
 
 CompletionKind = Literal["equal", "informative"]
 """What those who are not selected send: one symbol, or one of several that hint at where they are."""
@@ -64,12 +64,14 @@ def optimal_policy(
     symbols and are selected like anyone, so that the quota is (1-ν) Σ π_l p_l + ν p_0 = β and the value (1-ν) Σ_T π_t
     p_t / β.
 
-    `grade_epsilon` ε₁, together with ε₀, gives every cell two grades, regular and occasional, at most a factor e^{ε₁}
-    apart. The prior is then joint, of shape (2, n). `grade_chances` w_g is the chance that a visitor of each grade
-    really comes: the policy then has the largest expected number of visits, Σ w_g π_(t,g) p_(t,g) / β. By default only
-    regular visitors of a target count as covering it, w = (1, 0).
+    `grade_epsilon` ε₁, together with ε₀, gives every cell grades of visitors, the most regular first, each at most a
+    factor e^{ε₁} from the next. The prior is then joint, of shape (grades, n). `grade_chances` w_g, one for each grade,
+    is the chance that a visitor really comes: the policy then has the largest expected number of visits,
+    Σ w_g π_(t,g) p_(t,g) / β. By default there are two grades, and only the first counts as covering a target.
     """
-    protection = _protection(null_epsilon, null_share, grade_epsilon)
+    protection = protection_of(
+        null_epsilon, null_share, grade_epsilon, 2 if grade_chances is None else len(grade_chances)
+    )
     grades = 1 if protection is None else protection.grades
     epsilon, cells, pi = _checked(area, prior, targets, epsilon_per_km, beta, completion, bits, protection)
     inputs = pi.ravel() if protection is None else np.append((1 - null_share) * pi.ravel(), null_share)
@@ -92,7 +94,7 @@ def optimal_policy(
     if protection is None:
         weights = np.column_stack([hit_weights, (1 << bits) - hit_weights])
     else:
-        weights = split_rest(area, hit_weights, epsilon, protection, bits)
+        weights = np.column_stack([hit_weights, split_rest(area, hit_weights, epsilon, protection, bits)])
     refined = None
     if completion == "informative":
         refined = informative_completion(area, weights, epsilon, bits, grades, null_epsilon)
@@ -104,7 +106,7 @@ def optimal_policy(
         epsilon_per_km=epsilon,
         targets=cells,
         weights=weights,
-        symbols=("hit", "other") if protection is None else symbol_names(grades),
+        symbols=("hit", *rest_names(protection)),
         bits=bits,
         completion=refined,
         value=value,
@@ -122,7 +124,11 @@ def optimal_policy(
             gap=relative_gap(optimum.upper_bound, value),
             mixed_share=share,
             **({} if protection is None else {"null_share": float(null_share)}),
-            **({} if grade_chances is None else {"grade_chances": " ".join(f"{chance:.6g}" for chance in chances)}),
+            **(
+                {}
+                if grade_chances is None or grades == 1
+                else {"grade_chances": " ".join(f"{chance:.6g}" for chance in chances)}
+            ),
         ),
         null_epsilon=null_epsilon,
         grade_epsilon=grade_epsilon,
@@ -135,7 +141,10 @@ def relative_gap(upper_bound: float, value: float) -> float:
     return max(0.0, upper_bound - value) / upper_bound if upper_bound else 0.0
 
 
-def _protection(null_epsilon: float | None, null_share: float, grade_epsilon: float | None) -> Protection | None:
+def protection_of(
+    null_epsilon: float | None, null_share: float, grade_epsilon: float | None, grades: int
+) -> Protection | None:
+    """Check what protects grades and being outside, and return it; None in the clear form."""
     check_null_share(null_share)
     if null_epsilon is None:
         if null_share:
@@ -147,7 +156,19 @@ def _protection(null_epsilon: float | None, null_share: float, grade_epsilon: fl
         return None
     if grade_epsilon is None:
         return Protection(check_null_epsilon(null_epsilon))
-    return Protection(check_null_epsilon(null_epsilon), check_grade_epsilon(grade_epsilon), GRADES)
+    if grades < 2:
+        raise InputError("grade_chances", f"{grades} numbers", "should have one number for each of two or more grades")
+    return Protection(check_null_epsilon(null_epsilon), check_grade_epsilon(grade_epsilon), grades)
+
+
+def check_making(area: Area, completion: str, bits: int) -> None:
+    """Refuse what no policy can be made of: a single cell, an unknown completion, too few or too many bits."""
+    if len(area) < 2:
+        raise InputError("area", f"{len(area)} cell", "should have at least two cells")
+    if completion not in get_args(CompletionKind):
+        raise InputError("completion", completion, f"should be one of {', '.join(get_args(CompletionKind))}")
+    if not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
+        raise InputError("bits", bits, f"should be a whole number from {MIN_BITS} to {MAX_BITS}")
 
 
 def _room(protection: Protection | None, bits: int) -> dict[str, float]:
@@ -167,18 +188,13 @@ def _checked(
     bits: int,
     protection: Protection | None,
 ) -> tuple[float, tuple[int, ...], FloatArray]:
+    check_making(area, completion, bits)
     n = len(area)
-    if n < 2:
-        raise InputError("area", f"{n} cell", "should have at least two cells")
     epsilon = check_epsilon(epsilon_per_km)
     cells = check_targets(targets, n)
     pi = check_prior(prior, n, 1 if protection is None else protection.grades)
     if not (isinstance(beta, int | float | np.floating) and 0 < beta < 1):
         raise InputError("beta", beta, "should lie strictly between 0 and 1; minimum_beta computes it")
-    if completion not in get_args(CompletionKind):
-        raise InputError("completion", completion, f"should be one of {', '.join(get_args(CompletionKind))}")
-    if not isinstance(bits, int) or not MIN_BITS <= bits <= MAX_BITS:
-        raise InputError("bits", bits, f"should be a whole number from {MIN_BITS} to {MAX_BITS}")
     # Refuse before the long computation what would be refused after it.
     mix_share(area, epsilon, beta, bits, **_room(protection, bits))
     if completion == "informative":

@@ -3,7 +3,8 @@
 // With whole weights w = P(s | i) · 2^B and v = P(s | j) · 2^B, and E · 2^-F the lower bound of e^{ε d(i,j)}, the inequality
 // P(s | i) ≤ e^{ε d(i,j)} P(s | j) follows from w · 2^F ≤ E · v.
 
-import { bitLength, exponentBelow, FRACTION_BITS, powerBelow } from "./exponential";
+import { bitLength } from "../platform/whole_numbers";
+import { exponentBelow, FRACTION_BITS, powerBelow } from "./exponential";
 
 export class PrivacyClaim {
   exactComparisons = 0;

@@ -1,6 +1,6 @@
 // A sum of doubles that is rounded once, so that three times ln 4 is the double nearest to 3 ln 4 and not one beside it.
 
-import { exactRatio } from "../certify/exponential";
+import { exactRatio } from "./whole_numbers";
 
 /** Correctly rounded (ties to even); the numbers have to be finite and not negative. */
 export function exactSum(values: readonly number[]): number {

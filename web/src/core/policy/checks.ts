@@ -19,15 +19,18 @@ export function checkCells(field: string, cells: readonly number[], n: number): 
   }
 }
 
-/** Refuse no target, all cells, repeated ones and cells that do not exist; return them sorted. */
-export function checkTargets(targets: readonly number[], n: number): number[] {
+/**
+ * Refuse an empty list, repeated cells, and cells that do not exist. The order is kept: people speak of their first target, and of
+ * its name and number.
+ */
+export function checkTargets(targets: readonly number[], n: number): void {
   checkCells("targets", targets, n);
   if (targets.length === 0) throw new InputError("targets", targets, "name at least one cell to cover");
-  const sorted = [...targets].sort((a, b) => a - b);
-  const repeated = sorted.find((cell, i) => cell === sorted[i - 1]);
+  const repeated = firstRepeated(targets);
   if (repeated !== undefined) throw new InputError("targets", repeated, "is named twice");
-  if (targets.length === n) {
-    throw new InputError("targets", `all ${n} cells`, "everyone covers some target then; leave some cells out");
-  }
-  return sorted;
+}
+
+function firstRepeated(cells: readonly number[]): number | undefined {
+  const seen = new Set<number>();
+  return cells.find((cell) => seen.size === seen.add(cell).size);
 }

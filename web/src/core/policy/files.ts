@@ -5,6 +5,7 @@ import { readArea } from "../area/area";
 import {
   asList,
   asObject,
+  largeWholeNumbers,
   parseJson,
   realNumber,
   refuseUnknown,
@@ -18,7 +19,8 @@ import { FileFormatError, show } from "../errors";
 import { equalBytes, hexToDouble, toHex, type Bytes } from "../platform/bytes";
 import { inflate } from "../platform/inflate";
 import { sha256 } from "../platform/sha256";
-import { MAX_TABLE_ENTRIES, packedBytes, readWeights, unpackWeights, type Weights } from "./encoding";
+import { MAX_TABLE_ENTRIES, packedBytes, readColumns, unpackColumns, withLast, type Weights } from "./encoding";
+import type { Peaks } from "./peaks";
 import { FORMAT, inputCount, MAX_BITS, MAX_GRADES, Policy, VERSION, type Completion } from "./policy";
 
 const MAGIC = new TextEncoder().encode("crowdveil-policy-1\n");
@@ -27,13 +29,16 @@ const MAX_HEADER_BYTES = 2 ** 25;
 const MAX_UNPACKED_BYTES = MAX_HEADER_BYTES + 2 * 8 * MAX_TABLE_ENTRIES;
 const REALS = ["epsilon_per_km", "value", "beta"] as const;
 const HEADER_FIELDS = ["format", "version", "area", "bits", "targets", "symbols", "selecting", "provenance"];
-const FIELDS = new Set([...HEADER_FIELDS, ...REALS, "hash", "weights", "completion", "null_epsilon", "grade_epsilon", "grades"]);
+const OPTIONAL_FIELDS = ["completion", "null_epsilon", "grade_epsilon", "grades", "peaks", "values"];
+const FIELDS = new Set([...HEADER_FIELDS, ...REALS, ...OPTIONAL_FIELDS, "hash", "weights"]);
+const PEAK_LISTS = new Set(["symbol", "input", "weight", "floor"]);
 const MAX_INPUTS = 16_000_001;
 
-/** Where the weights come from: the bytes after the header, or lists of the document. */
-interface WeightSource {
-  first(inputs: number, symbols: number, bits: number): Weights;
-  completion(refined: JsonObject, symbols: number, bits: number): Weights;
+/** Where reals and weights, without the last symbol, come from: hexadecimal digits and bytes, or numbers and lists. */
+interface FieldSource {
+  real(field: string, value: Json): number;
+  first(inputs: number, columns: number, bits: number): Weights;
+  completion(refined: JsonObject, columns: number, bits: number): Weights;
 }
 
 /** Read the compact form: magic, hash, and the canonical form as a zlib stream. */
@@ -54,9 +59,10 @@ export async function policyFromBytes(data: Bytes): Promise<Policy> {
 /** Read the JSON form. */
 export async function policyFromJson(text: string): Promise<Policy> {
   const document = checkFormat(parseJson(text, "policy"));
-  const policy = await build(document, (field) => realNumber(field, required("policy", document, field)), {
-    first: (_, symbols, bits) => readWeights(required("policy", document, "weights"), symbols, bits),
-    completion: (refined, symbols, bits) => readWeights(required("completion", refined, "weights"), symbols, bits),
+  const policy = await build(document, {
+    real: realNumber,
+    first: (_, columns) => readColumns(required("policy", document, "weights"), columns),
+    completion: (refined, columns) => readColumns(required("completion", refined, "weights"), columns),
   });
   const claimed = document.get("hash");
   if (policy.hash !== claimed) {
@@ -77,16 +83,17 @@ async function fromCanonical(canonical: Bytes): Promise<Policy> {
     if (header.has(field)) throw new FileFormatError(`policy: ${field} do not stand in the header`);
   }
   let at = end;
-  const take = (rows: number, symbols: number, bits: number): Weights => {
+  const take = (rows: number, columns: number, bits: number): Weights => {
     const from = at;
-    at += packedBytes(rows, symbols, bits);
-    return unpackWeights(canonical.subarray(from, at), rows, symbols, bits);
+    at += packedBytes(rows, columns, bits);
+    return unpackColumns(canonical.subarray(from, at), rows, columns, bits);
   };
-  const policy = await build(header, (field) => realOfHex(field, header.get(field)), {
+  const policy = await build(header, {
+    real: realOfHex,
     first: take,
-    completion: (refined, symbols, bits) => {
+    completion: (refined, columns, bits) => {
       const rows = wholeNumber("completion.rows", refined.get("rows"), 1, MAX_INPUTS);
-      return take(rows, symbols, bits);
+      return take(rows, columns, bits);
     },
   });
   if (at !== canonical.length) throw new FileFormatError("policy: followed by something else");
@@ -107,8 +114,9 @@ function checkFormat(document: Json): JsonObject {
 }
 
 /** Build a policy from the fields that both forms share; weights are taken in the order in which bytes hold them. */
-async function build(document: JsonObject, real: (field: string) => number, source: WeightSource): Promise<Policy> {
+async function build(document: JsonObject, source: FieldSource): Promise<Policy> {
   const get = (field: string): Json => required("policy", document, field);
+  const real = (field: string): number => source.real(field, get(field));
   const bits = wholeNumber("bits", get("bits"), 1, MAX_BITS);
   const symbols = asList("policy: symbols", get("symbols")).map((name) => {
     if (typeof name !== "string") throw new FileFormatError("policy: symbols should be a list of names");
@@ -118,12 +126,15 @@ async function build(document: JsonObject, real: (field: string) => number, sour
   const area = await readArea(get("area"));
   const grades = document.has("grades") ? wholeNumber("grades", get("grades"), 2, MAX_GRADES) : 1;
   const nullEpsilon = document.has("null_epsilon") ? real("null_epsilon") : null;
-  const weights = source.first(inputCount(area.cells, grades, nullEpsilon !== null), symbols.length, bits);
+  const peaks = document.has("peaks") ? readPeaks(get("peaks")) : null;
+  const columns = symbols.length - 1 - (peaks?.floor.length ?? 0);
+  if (columns < 0) throw new FileFormatError("policy: peaks.floor should be shorter than the list of the symbols");
+  const first = source.first(inputCount(area.cells, grades, nullEpsilon !== null), columns, bits);
   return new Policy({
     area,
     epsilonPerKm: real("epsilon_per_km"),
     targets: wholeNumbers("targets", get("targets")),
-    weights,
+    weights: peaks === null ? withLast([first], bits) : first,
     symbols,
     selecting: wholeNumbers("selecting", get("selecting")),
     bits,
@@ -134,18 +145,32 @@ async function build(document: JsonObject, real: (field: string) => number, sour
     nullEpsilon,
     gradeEpsilon: document.has("grade_epsilon") ? real("grade_epsilon") : null,
     grades,
+    peaks,
+    values: document.has("values") ? asList("values", get("values")).map((value) => source.real("values", value)) : [],
   });
 }
 
-function readCompletion(value: Json | undefined, bits: number, source: WeightSource): Completion {
+function readPeaks(value: Json): Peaks {
+  const peaks = asObject("policy: peaks", value);
+  refuseUnknown("policy: peaks", peaks, PEAK_LISTS);
+  const get = (field: string): Json => required("policy: peaks", peaks, field);
+  return {
+    symbol: wholeNumbers("peaks.symbol", get("symbol")),
+    input: wholeNumbers("peaks.input", get("input")),
+    weight: largeWholeNumbers("peaks.weight", get("weight")),
+    floor: largeWholeNumbers("peaks.floor", get("floor")),
+  };
+}
+
+function readCompletion(value: Json | undefined, bits: number, source: FieldSource): Completion {
   const refined = asObject("policy: completion", value);
   const cells = wholeNumbers("completion.cells", refined.get("cells"));
   if (cells.length < 2) throw new FileFormatError("completion.cells: should be two or more cells");
-  const weights = source.completion(refined, cells.length, bits);
+  const weights = withLast([source.completion(refined, cells.length - 1, bits)], bits);
   return { cells, row: wholeNumbers("completion.row", refined.get("row")), weights };
 }
 
-function realOfHex(field: string, value: Json | undefined): number {
+function realOfHex(field: string, value: Json): number {
   const number = typeof value === "string" ? hexToDouble(value) : null;
   if (number === null) throw new FileFormatError(`policy: ${field} = ${show(value)}: should be 16 hexadecimal digits`);
   return number;

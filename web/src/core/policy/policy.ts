@@ -3,8 +3,9 @@
 //     P(s | x) = weights[x, s] / 2^B,      every row sums to 2^B, B = bits
 //
 // Inputs are the cells at grade 0 (regular visitors), the cells at grade 1 (occasional ones), ..., then outside (never seen in
-// the area), where the policy protects it. A completion refines the last G symbols, one for each of G grades, by a second row
-// of weights. The hash is the SHA-256 of the canonical form (docs/reference/file-formats.md), which is built here anew from
+// the area), where the policy protects it. The symbol `hit` is that of all targets; a stack has a symbol for each target in its
+// place, and may have one for each other cell, whose columns are described by their peaks (peaks.ts). A completion refines the
+// last G symbols, one for each of G grades, by a second row of weights. The hash is the SHA-256 of the canonical form (docs/reference/file-formats.md), which is built here anew from
 // what was read, so nothing that was not understood is hashed.
 
 import type { Area } from "../area/area";
@@ -14,7 +15,8 @@ import { concat, doubleToHex, toHex, utf8, type Bytes } from "../platform/bytes"
 import { sha256 } from "../platform/sha256";
 import { NULL } from "../vocabulary";
 import { checkCells, checkEpsilon, checkTargets } from "./checks";
-import type { Weights } from "./encoding";
+import { withLast, type Weights } from "./encoding";
+import { checkPeaks, weightsOf, type InputDistances, type Peaks } from "./peaks";
 
 export const FORMAT = "crowdveil-policy";
 export const VERSION = 1;
@@ -30,10 +32,13 @@ export interface Completion {
   readonly weights: Weights;
 }
 
-export interface PolicyFields {
-  readonly area: Area;
-  readonly epsilonPerKm: number;
+export interface PolicyFields extends InputDistances {
+  /** In the order in which they were given. */
   readonly targets: readonly number[];
+  /**
+   * Of every input and symbol. With `peaks` a policy is made from the weights of the symbols without peaks, but for the last one,
+   * and computes the others.
+   */
   readonly weights: Weights;
   readonly symbols: readonly string[];
   readonly selecting: readonly number[];
@@ -42,21 +47,25 @@ export interface PolicyFields {
   readonly value: number;
   readonly beta: number;
   readonly provenance: JsonObject;
-  /** ε₀: largest loss between outside and any other input; null where being outside is said in the clear. */
-  readonly nullEpsilon: number | null;
-  /** ε₁: largest loss between one grade and the next in the same cell; null where there are no grades. */
-  readonly gradeEpsilon: number | null;
-  readonly grades: number;
+  /** From which the weights of the first symbols are computed; null where all weights are given. */
+  readonly peaks: Peaks | null;
+  /** With a symbol for each target: the share of its senders who really are at that target, in the order of the targets. */
+  readonly values: readonly number[];
 }
 
 export class Policy {
   readonly hash: string;
-  readonly targets: readonly number[];
+  readonly fields: PolicyFields;
 
-  constructor(readonly fields: PolicyFields) {
-    this.targets = checkTargets(fields.targets, fields.area.cells);
-    check(fields);
+  constructor(given: PolicyFields) {
+    checkDistances(given);
+    this.fields = given.peaks === null ? given : { ...given, weights: allWeights(given, given.peaks) };
+    check(this.fields);
     this.hash = toHex(sha256(this.canonicalBytes()));
+  }
+
+  get targets(): readonly number[] {
+    return this.fields.targets;
   }
 
   get area(): Area {
@@ -103,7 +112,7 @@ export class Policy {
     return { first: this.refinedFrom + Math.floor(number / width), refined: number % width };
   }
 
-  /** `hit`, `outside`, `grade 2`, `cell 17`, or `cell 17, grade 2`. */
+  /** `hit`, `place 17`, `outside`, `grade 2`, `cell 17`, or `cell 17, grade 2`. */
   symbolName(symbol: number): string {
     checkCells("symbol", [symbol], this.symbolCount);
     const { symbols, completion } = this.fields;
@@ -154,7 +163,8 @@ export class Policy {
   }
 
   canonicalBytes(): Bytes {
-    const { area, bits, provenance, selecting, symbols, completion, weights, nullEpsilon, gradeEpsilon, grades } = this.fields;
+    const { area, bits, provenance, selecting, symbols, completion, weights, peaks, values } = this.fields;
+    const { nullEpsilon, gradeEpsilon, grades } = this.fields;
     const header: Record<string, Plain> = {
       format: FORMAT,
       version: VERSION,
@@ -171,10 +181,12 @@ export class Policy {
     if (nullEpsilon !== null) header["null_epsilon"] = doubleToHex(nullEpsilon);
     if (gradeEpsilon !== null) header["grade_epsilon"] = doubleToHex(gradeEpsilon);
     if (gradeEpsilon !== null) header["grades"] = grades;
-    const parts = [weights.pack(bits)];
+    if (peaks !== null) header["peaks"] = { ...peaks };
+    if (values.length > 0) header["values"] = values.map(doubleToHex);
+    const parts = [weights.columnsFrom(peaks?.floor.length ?? 0).pack(bits)];
     if (completion !== null) {
       header["completion"] = { cells: completion.cells, row: completion.row, rows: completion.weights.rows };
-      parts.push(completion.weights.pack(bits));
+      parts.push(completion.weights.columnsFrom(0).pack(bits));
     }
     const text = utf8(canonicalJson(header));
     const length = new DataView(new ArrayBuffer(8));
@@ -188,14 +200,48 @@ export function inputCount(n: number, grades: number, protectsNull: boolean): nu
   return n * grades + (protectsNull ? 1 : 0);
 }
 
+/** Check what the distances of inputs depend on, from which weights are computed. */
+function checkDistances({ epsilonPerKm, grades, gradeEpsilon, nullEpsilon }: InputDistances): void {
+  checkEpsilon("epsilon_per_km", epsilonPerKm);
+  if (nullEpsilon !== null) checkEpsilon("null_epsilon", nullEpsilon);
+  if (gradeEpsilon !== null) checkEpsilon("grade_epsilon", gradeEpsilon);
+  if (!(Number.isInteger(grades) && grades >= 1 && grades <= MAX_GRADES)) {
+    throw new InputError("grades", grades, `should be a whole number from 1 to ${MAX_GRADES}`);
+  }
+  if (grades > 1 !== (gradeEpsilon !== null)) {
+    throw new InputError("grades", grades, "should be 2 or more if and only if grade_epsilon is given");
+  }
+  if (gradeEpsilon !== null && nullEpsilon === null) {
+    throw new InputError("grade_epsilon", gradeEpsilon, "should be given only together with null_epsilon");
+  }
+}
+
+/** Those of symbols that have peaks, as these give them, of the others, and of the last one. */
+function allWeights(given: PolicyFields, peaks: Peaks): Weights {
+  const { weights, symbols, bits } = given;
+  const inputs = inputCount(given.area.cells, given.grades, given.nullEpsilon !== null);
+  checkPeaks(peaks, inputs, symbols.length, bits);
+  const described = peaks.floor.length;
+  // A policy that was made before has all weights.
+  const others = weights.symbols === symbols.length ? weights.columnsFrom(described) : weights;
+  if (others.rows !== inputs || others.symbols !== symbols.length - 1 - described) {
+    const expected = "should be those of the symbols without peaks, but for the last symbol";
+    throw new InputError("weights", `${others.rows} x ${others.symbols}`, expected);
+  }
+  return withLast([weightsOf(peaks, given), others], bits);
+}
+
 function check(policy: PolicyFields): void {
-  const { symbols, selecting, completion } = policy;
+  const { symbols, selecting, completion, targets, values } = policy;
   const n = policy.area.cells;
-  checkEpsilon("epsilon_per_km", policy.epsilonPerKm);
-  checkGrades(policy);
+  checkTargets(targets, n);
   const inputs = inputCount(n, policy.grades, policy.nullEpsilon !== null);
-  if (policy.weights.rows !== inputs) {
-    throw new InputError("weights", `${policy.weights.rows} rows`, `should have one row for each of ${inputs} inputs`);
+  if (policy.weights.rows !== inputs || policy.weights.symbols !== symbols.length) {
+    throw new InputError(
+      "weights",
+      `${policy.weights.rows} x ${policy.weights.symbols}`,
+      `should be ${inputs} x ${symbols.length}: one row for each input, one weight for each symbol`,
+    );
   }
   if (symbols.length < 2 || new Set(symbols).size !== symbols.length) {
     throw new InputError("symbols", symbols, "should be two or more different names");
@@ -211,30 +257,17 @@ function check(policy: PolicyFields): void {
     throw new InputError("selecting", selecting, "should be some, not all, of the symbols' numbers");
   }
   if (completion !== null) checkCompletion(policy, completion, n, inputs);
-  for (const [name, number] of [
-    ["value", policy.value],
-    ["beta", policy.beta],
-  ] as const) {
+  if (values.length > 0 && values.length !== targets.length) {
+    throw new InputError("values", values, `should be one for each of ${targets.length} targets`);
+  }
+  const shares = [["value", policy.value], ["beta", policy.beta], ...values.map((one) => ["values", one] as const)] as const;
+  for (const [name, number] of shares) {
     if (!(number >= 0 && number <= 1 + 1e-9)) throw new InputError(name, number, "should be a number from 0 to 1");
   }
   for (const [key, entry] of policy.provenance) {
     if (typeof entry !== "string" && typeof entry !== "bigint") {
       throw new InputError(`provenance['${key}']`, entry, "should be text or a whole number");
     }
-  }
-}
-
-function checkGrades({ grades, gradeEpsilon, nullEpsilon }: PolicyFields): void {
-  if (nullEpsilon !== null) checkEpsilon("null_epsilon", nullEpsilon);
-  if (gradeEpsilon !== null) checkEpsilon("grade_epsilon", gradeEpsilon);
-  if (!(Number.isInteger(grades) && grades >= 1 && grades <= MAX_GRADES)) {
-    throw new InputError("grades", grades, `should be a whole number from 1 to ${MAX_GRADES}`);
-  }
-  if (grades > 1 !== (gradeEpsilon !== null)) {
-    throw new InputError("grades", grades, "should be 2 or more if and only if grade_epsilon is given");
-  }
-  if (gradeEpsilon !== null && nullEpsilon === null) {
-    throw new InputError("grade_epsilon", gradeEpsilon, "should be given only together with null_epsilon");
   }
 }
 
