@@ -125,7 +125,18 @@ def _campaign(true: FloatArray, reports: int, seed: int, algorithm: Algorithm) -
     inputs = np.concatenate([(1 - OUTSIDE) * REGULAR * true, (1 - OUTSIDE) * (1 - REGULAR) * true, [OUTSIDE]])
     target = int(np.argsort(-true, kind="stable")[5])
     wanted = max(1, reports // 20)
-    state = cv.begin(cv.Plan(square_town(SIDE), (target,), log(4), reports, wanted, ROUNDS, algorithm=algorithm))
+    plan = cv.Plan(
+        square_town(SIDE),
+        (target,),
+        log(4),
+        reports,
+        wanted,
+        ROUNDS,
+        algorithm=algorithm,
+        grade_epsilon=log(64),
+        grade_chances=(1.0, 0.0),
+    )
+    state = cv.begin(plan)
     found: list[float] = []
     for number in range(ROUNDS):
         policy = cv.next_policy(state)

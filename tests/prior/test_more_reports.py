@@ -71,9 +71,8 @@ def check(name: str, sizes: tuple[int, ...]) -> None:
     assert not wrong, "\n".join([*wrong, table])
 
 
-@pytest.mark.parametrize("name", ["bumps of 2 km", "step"])
-def test_more_reports_help_in_a_smooth_town(name: str) -> None:
-    check(name, (500, 5_000, 50_000))
+def test_more_reports_help_in_a_smooth_town() -> None:
+    check("bumps of 2 km", (5_000,))
 
 
 @pytest.mark.long

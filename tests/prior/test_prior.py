@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite, isnan, log
+from math import inf, isfinite, isnan, log, nan
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import crowdveil as cv
 from crowdveil.arrays import FloatArray
 from crowdveil.prior import (
+    PriorEstimate,
     Round,
     count_symbols,
     divergence,
@@ -23,6 +24,7 @@ from crowdveil.prior import (
     target_chances,
 )
 from crowdveil.prior import pooled as learning
+from crowdveil.prior.log_gaussian import Likeliest
 from tests.instances import Instance, instances
 from tests.reference.iterative_bayesian_update import iterative_bayesian_update
 from tests.town import live, people_around, square_town
@@ -99,6 +101,27 @@ def test_a_symbol_that_nobody_sends_promises_nothing() -> None:
         round_update(prior, count_symbols(named, [3, 37]))
 
 
+def leave_nothing_but_nan_in_memory(size: int) -> None:
+    """Fill and free some arrays: NumPy uses their memory again, so that what is never set is NaN."""
+    used = [np.full(size, nan) for _ in range(20)]
+    del used
+
+
+def test_what_nobody_sends_is_left_out_of_sums_and_quotients() -> None:
+    prior = np.zeros(len(TOWN))
+    prior[[3, 10]] = [0.25, 0.75]
+    named = cv.identity(TOWN, prior, [10, 37], LN4)
+    one = count_symbols(named, [3, 10, 10, 10, 10])
+    expected = np.zeros(len(TOWN))
+    expected[[3, 10]] = [0.2, 0.8]
+    for _ in range(5):
+        leave_nothing_but_nan_in_memory(len(TOWN))
+        assert target_chances(prior, named).tolist() == np.eye(len(TOWN))[10].tolist()
+        leave_nothing_but_nan_in_memory(len(TOWN))
+        with np.errstate(invalid="raise", divide="raise"):
+            assert round_update(prior, one).tolist() == pytest.approx(expected.tolist())
+
+
 def test_the_odds_between_two_cells_never_move_by_more_than_the_policy_allows() -> None:
     prior = people_around(TOWN, 0)
     policy = town_policy(prior)
@@ -106,6 +129,15 @@ def test_the_odds_between_two_cells_never_move_by_more_than_the_policy_allows() 
     for symbol in range(policy.symbol_count):
         moved = np.log(posterior(prior, policy, symbol) / prior)
         assert (moved[:, None] - moved[None, :] <= D + 1e-9).all()
+
+
+def test_a_hit_that_nobody_sends_promises_nothing() -> None:
+    always = np.where(np.arange(len(TOWN)) == 10, 2**16, 0)
+    policy = cv.Policy(TOWN, LN4, (10,), np.stack([always, 2**16 - always], axis=1), bits=16)
+    elsewhere = np.eye(len(TOWN))[3]
+    for _ in range(5):
+        leave_nothing_but_nan_in_memory(policy.symbol_count)
+        assert target_chances(elsewhere, policy).tolist() == [0.0, 0.0]
 
 
 # --- the pooled estimate --------------------------------------------------------------------------------------
@@ -216,6 +248,17 @@ def test_nobody_reported_leaves_the_prior_alone() -> None:
     assert round_update(prior, nobody).tolist() == pytest.approx(prior.tolist())
     assert pooled_estimate([nobody, nobody], prior).prior.tolist() == pytest.approx(prior.tolist())
     assert pooled_estimate([nobody]).prior.tolist() == pytest.approx(UNIFORM.tolist())
+    assert pooled_estimate([nobody]).smoothness == learning.ASSUMPTIONS[0]
+    assert pooled_estimate([nobody], smoothness=cv.Smoothness(1, 2, 3)).smoothness == (1, 2, 3)
+
+
+def test_the_start_is_returned_where_no_share_is_left_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, start = protected_policy(), people_around(TOWN, 7)
+    outside = Likeliest(np.eye(len(TOWN) + 1)[-1], 0.0, converged=True)
+    monkeypatch.setattr(learning, "likeliest", lambda *_: outside)
+    found = pooled_estimate([count_symbols(policy, [0])], start)
+    assert found.null_share == 1.0
+    assert found.prior.tolist() == pytest.approx(start.tolist())
 
 
 @pytest.mark.parametrize("symbols", [[0], [0, 0, 0], [1] * 5, [0] * 5, list(range(30)), [0] * 5000])
@@ -293,8 +336,10 @@ def test_counts_that_cannot_be_are_refused() -> None:
     for nulls in (-1, 0.5, True):
         with pytest.raises(cv.InputError, match=f"nulls = {nulls}"):
             Round(policy, np.array([1, 2]), nulls)  # type: ignore[arg-type]
+    with pytest.raises(cv.InputError, match=r"^counts = .*: should be whole numbers, one for each symbol$"):
+        Round(policy, [[1], [1, 2]])  # type: ignore[arg-type]
     for symbols in ([0, 2], [-1], [0.5]):
-        with pytest.raises(cv.InputError, match="symbols"):
+        with pytest.raises(cv.InputError, match=r"^symbols = "):
             count_symbols(policy, symbols)
     with pytest.raises(cv.InputError, match="symbol = 2"):
         posterior(None, policy, 2)
@@ -334,6 +379,8 @@ def test_what_a_round_keeps_cannot_be_changed_afterwards() -> None:
     with pytest.raises(ValueError, match="read-only"):
         kept.counts[0] = 5
     assert kept != Round(kept.policy, kept.counts)  # rather than an error about arrays
+    assert kept.nulls == 0
+    assert PriorEstimate(UNIFORM, learning.ASSUMPTIONS[0]).null_share == 0.0
 
 
 # --- the protected form ---------------------------------------------------------------------------------------
@@ -410,6 +457,11 @@ def test_chances_of_a_target_count_regular_visitors_only() -> None:
     assert (grades, cells) == (2, 49)
     placed = full[:-1, 0] / full[:-1, 0].sum()
     assert posterior(joint, policy, 0).ravel().tolist() == pytest.approx(placed.tolist())
+    weighed = full[[10, 37]].sum(axis=0) * 0.9 + full[[49 + 10, 49 + 37]].sum(axis=0) * 0.25
+    graded = target_chances(joint, policy, null_share=0.4, grade_chances=(0.9, 0.25))
+    assert graded.tolist() == pytest.approx(weighed.tolist())
+    other = target_chances(joint, policy, [3], 0.4)
+    assert other.tolist() == pytest.approx(full[3].tolist())
     with pytest.raises(cv.InputError, match=r"should have the shape \(2, 49\)"):
         target_chances(joint[0] / joint[0].sum(), policy)
 
@@ -430,7 +482,9 @@ def test_the_rounds_update_with_null_is_the_mean_of_posteriors_over_all_inputs(g
     kept, share = round_update_with_null(prior, 0.3, nobody)
     assert share == 0.3
     assert kept.ravel().tolist() == pytest.approx(prior.ravel().tolist())
-    assert round_update_with_null(prior, 1.0, one)[1] == 1.0
+    kept, share = round_update_with_null(prior, 1.0, one)
+    assert share == 1.0
+    assert kept.ravel().tolist() == pytest.approx(prior.ravel().tolist())
 
 
 SHARES = [(0.2, 0.77, 0.03), (0.5, 0.3, 0.2), (0.8, 0.1, 0.1), (0.3, 0.3, 0.4), (0.05, 0.05, 0.9)]
@@ -525,13 +579,13 @@ def test_extreme_losses_leave_finite_estimates(grades: int) -> None:
         assert np.isfinite(found.prior).all()
         assert found.prior.sum() == pytest.approx(1)
     nobody = pooled_estimate([Round(policy, np.zeros(policy.symbol_count, dtype=np.int64))])
-    assert nobody.null_share == learning.START_NULL_SHARE
+    assert nobody.null_share == learning.START_NULL_SHARE == 0.5
 
 
 def test_rounds_with_a_protected_null_hold_no_null_in_the_clear_and_do_not_mix_with_others() -> None:
     with pytest.raises(cv.InputError, match="nulls = 2: should be 0"):
         count_symbols(protected_policy(), [0, 1], nulls=2)
-    with pytest.raises(cv.InputError, match="should protect NULL if and only if"):
+    with pytest.raises(cv.InputError, match=r": should protect NULL if and only if the first round does$"):
         pooled_estimate([count_symbols(protected_policy(), [0]), count_symbols(town_policy(), [0])])
     with pytest.raises(
         cv.InputError, match=r"rounds\[1\]\.policy\.grades = 2: should be the grades of the first round, 1"

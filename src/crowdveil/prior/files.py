@@ -1,4 +1,4 @@
-"""Read and write priors as CSV: how probable each cell is, for people who edit tables."""
+"""Read and write priors as CSV, for people who edit tables, and read how many people are counted where."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from crowdveil.area import Area
+from crowdveil.area import OUTSIDE, Area
+from crowdveil.area.place_lists import list_places
 from crowdveil.arrays import FloatArray, as_cells
 from crowdveil.codec import is_header, read_number, read_pairs, read_rows, write_atomically
 from crowdveil.errors import FileFormatError, InputError
@@ -41,6 +42,29 @@ def read_prior(path: str | Path, area: Area) -> FloatArray:
     prior = np.zeros(n)
     prior[whole] = probabilities
     return prior
+
+
+def read_population(path: str | Path, area: Area) -> FloatArray:
+    """Read how many people are counted in every cell of an area: inhabitants, visitors, customers.
+
+    The file is a CSV with the columns `cell,people` or `latitude,longitude,people`, or GeoJSON with points or polygons
+    and the property `people`; a polygon counts where its centroid is. What lies in one cell is added up; what lies
+    outside of the area is left out, like rows where nobody is counted.
+    """
+    people: FloatArray = np.zeros(len(area))
+    for row, place in enumerate(list_places(Path(path)), 1):
+        if place.number is None:
+            raise FileFormatError(f"{path}: place {row} has no number of people; the column or property is `people`")
+        if place.cell is not None:
+            (cell,) = as_cells("cell of population", [place.cell], len(area)).tolist()
+        else:
+            position = np.array([place.latitude, place.longitude], dtype=np.float64)
+            cell = int(area.locate(position[:1], position[1:])[0])
+        if cell != OUTSIDE:
+            people[cell] += place.number
+    if not people.any():
+        raise FileFormatError(f"{path}: nobody is counted in the area")
+    return people
 
 
 def write_prior(path: str | Path, prior: FloatArray) -> int:

@@ -30,7 +30,7 @@ with the same B: the maximum above minus ½ ln det B.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.linalg
@@ -82,9 +82,9 @@ class Likeliest(NamedTuple):
     converged: bool
 
 
-def factor(area: Area, spacing_km: float, grades: int, null: bool, assumed: Smoothness) -> FloatArray:
+def factor(area: Area, apart_km: float, grades: int, null: bool, assumed: Smoothness) -> FloatArray:
     """Return L with K = L Lᵀ: one row for each input, cells at every grade first, then NULL."""
-    cells = _cell_factor(area, spacing_km, assumed)
+    cells = cell_factor(area, apart_km, assumed)
     n, width = cells.shape
     between = np.linalg.cholesky(
         np.full((grades, grades), GRADE_CORRELATION) + (1 - GRADE_CORRELATION) * np.eye(grades)
@@ -101,7 +101,7 @@ def factor(area: Area, spacing_km: float, grades: int, null: bool, assumed: Smoo
     return root
 
 
-def _cell_factor(area: Area, spacing_km: float, assumed: Smoothness) -> FloatArray:
+def cell_factor(area: Area, apart_km: float, assumed: Smoothness) -> FloatArray:
     """Factor the covariance of cells; with many cells, of what some of them, the landmarks, tell about all.
 
     With C the covariance of landmarks and E that of cells and landmarks, E C⁻¹ Eᵀ is what the landmarks explain. The
@@ -110,7 +110,7 @@ def _cell_factor(area: Area, spacing_km: float, assumed: Smoothness) -> FloatArr
     """
     n = len(area)
     number = min(n, MAX_LANDMARKS, max(1, MAX_FACTOR // n))
-    length_km = assumed.length_cells * spacing_km
+    length_km = assumed.length_cells * apart_km
     if number == n:
         covariance = assumed.smooth**2 * _decay(area.distances_km(np.arange(n)), length_km)
         covariance[np.diag_indices(n)] += assumed.rough**2 + JITTER
@@ -119,6 +119,12 @@ def _cell_factor(area: Area, spacing_km: float, assumed: Smoothness) -> FloatArr
     near = assumed.smooth**2 * _decay(area.distances_km(landmarks), max(length_km, gap_km))
     root = np.linalg.cholesky(near[:, landmarks] + JITTER * np.eye(number))
     return np.asarray(scipy.linalg.solve_triangular(root, near, lower=True, check_finite=False).T)
+
+
+def spacing_km(area: Area) -> float:
+    """Return the median distance of a cell to the nearest other cell."""
+    nearest_m = area.tree.query(area.xy_m, k=2)[0][:, 1]
+    return float(np.median(nearest_m)) / 1000
 
 
 def _decay(distance_km: FloatArray, length_km: float) -> FloatArray:
@@ -157,15 +163,15 @@ def likeliest(table: FloatArray, counts: FloatArray, start: FloatArray, root: Fl
     z = np.zeros(root.shape[1])
     value, shares, chance = at(z)
     evidence, converged = value, False
-    lower: FloatArray | None = None
+    curvature: _Curvature | None = None
     kept = 0
     for _ in range(MAX_STEPS):
         slope = rows.T @ (shares * (columns @ (n / chance) - n.sum())) - z
-        fresh = lower is None
-        if lower is None:
-            lower = _curvature_root(columns, n, shares, chance, rows)
-            evidence = value - float(np.log(np.diag(lower)).sum())
-        step = scipy.linalg.cho_solve((lower, True), slope, check_finite=False)
+        fresh = curvature is None
+        if curvature is None:
+            curvature = _Curvature.at(columns, n, shares, chance, rows)
+            evidence = value - curvature.half_log_determinant
+        step = curvature.solve(slope)
         promised = float(slope @ step)
         if promised / 2 < CONVERGED and fresh:
             _, shares, _ = at(z + step)  # the last digits
@@ -180,7 +186,7 @@ def likeliest(table: FloatArray, counts: FloatArray, start: FloatArray, root: Fl
         kept = 1 if fresh else kept + 1
         gains = length == 1.0 and found[0] - value >= KEPT_GAIN * promised and promised / 2 >= CONVERGED
         if not gains or kept >= KEPT_STEPS:
-            lower = None
+            curvature = None
         if found[0] > value:
             z = z + length * step
             value, shares, chance = found
@@ -189,15 +195,42 @@ def likeliest(table: FloatArray, counts: FloatArray, start: FloatArray, root: Fl
     return Likeliest(everywhere, evidence, converged)
 
 
-def _curvature_root(
-    columns: FloatArray, n: FloatArray, shares: FloatArray, chance: FloatArray, rows: FloatArray
-) -> FloatArray:
-    """Return the lower triangular root of B = 1 + Wᵀ W."""
-    spread = (columns - chance) * (shares[:, None] * (np.sqrt(n) / chance))
-    if len(n) < len(shares):
-        bends = spread.T @ rows
-        curvature = bends.T @ bends
-    else:
-        curvature = rows.T @ (spread @ spread.T) @ rows
-    curvature[np.diag_indices(rows.shape[1])] += 1.0
-    return np.asarray(np.linalg.cholesky(curvature))
+class _Curvature(NamedTuple):
+    """B = 1 + Wᵀ W, as the root of whichever of 1 + Wᵀ W and 1 + W Wᵀ is smaller.
+
+    There are often fewer symbols than inputs. Then B⁻¹ v = v - Wᵀ (1 + W Wᵀ)⁻¹ W v (Woodbury), and both matrices have
+    the same determinant (Sylvester).
+    """
+
+    lower: FloatArray
+    bends: FloatArray | None
+    """W, where the root is that of 1 + W Wᵀ."""
+
+    @classmethod
+    def at(cls, columns: FloatArray, n: FloatArray, shares: FloatArray, chance: FloatArray, rows: FloatArray) -> Self:
+        """Compute W at some shares, and the root."""
+        spread = (columns - chance) * (shares[:, None] * (np.sqrt(n) / chance))
+        width = rows.shape[1]
+        if len(n) >= len(shares):
+            return cls(_root_of_one_plus(rows.T @ (spread @ spread.T) @ rows), None)
+        bends = np.asarray(spread.T @ rows)
+        if len(n) < width:
+            return cls(_root_of_one_plus(bends @ bends.T), bends)
+        return cls(_root_of_one_plus(bends.T @ bends), None)
+
+    @property
+    def half_log_determinant(self) -> float:
+        """½ ln det B."""
+        return float(np.log(np.diag(self.lower)).sum())
+
+    def solve(self, slope: FloatArray) -> FloatArray:
+        """Return B⁻¹ times a slope."""
+        known = slope if self.bends is None else self.bends @ slope
+        found = np.asarray(scipy.linalg.cho_solve((self.lower, True), known, check_finite=False))
+        return found if self.bends is None else slope - self.bends.T @ found
+
+
+def _root_of_one_plus(matrix: FloatArray) -> FloatArray:
+    """Return the lower triangular root of 1 + a matrix, which is changed."""
+    matrix[np.diag_indices(len(matrix))] += 1.0
+    return np.asarray(np.linalg.cholesky(matrix))

@@ -26,7 +26,8 @@ from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
 from crowdveil.policy.checks import check_prior
-from crowdveil.prior.log_gaussian import Likeliest, Smoothness, factor, likeliest
+from crowdveil.policy.policy import Policy
+from crowdveil.prior.log_gaussian import Likeliest, Smoothness, factor, likeliest, spacing_km
 from crowdveil.prior.rounds import Round
 
 ASSUMPTIONS = (Smoothness(2.5, 1.0, 0.5), Smoothness(2.5, 1.0, 0.85), Smoothness(2.5, 1.0, 1.5))
@@ -70,10 +71,10 @@ def pooled_estimate(
     if not counts.size:
         return PriorEstimate(start_prior, smoothness or ASSUMPTIONS[0], start_share)
     q = policy.input_prior(start_prior, start_share)
-    spacing_km = _spacing_km(area)
+    apart_km = spacing_km(area)
 
     def under(assumed: Smoothness) -> Likeliest:
-        root = factor(area, spacing_km, policy.grades, null, assumed)
+        root = factor(area, apart_km, policy.grades, null, assumed)
         return likeliest(table, counts.astype(np.float64), q, root)
 
     # Products this small gain little from more threads, and lose seconds where the processor has other work.
@@ -85,10 +86,30 @@ def pooled_estimate(
             best = max(rougher, key=lambda assumed: rougher[assumed].evidence)
             if rougher[best].evidence > found.evidence + MIN_EVIDENCE:
                 used, found = best, rougher[best]
-    placed = found.shares[: start_prior.size].reshape(start_prior.shape)
+    return _estimate(found, start_prior, used, null)
+
+
+def estimates_of_crowds(policy: Policy, counts: IntArray, start: ArrayLike | None = None) -> tuple[PriorEstimate, ...]:
+    """Estimate the prior from each of several crowds that may have reported under a policy, one row of counts for each.
+
+    Each is what `pooled_estimate` gives for one round, under the first of `ASSUMPTIONS`; what all crowds share is
+    computed once.
+    """
+    start_prior = check_prior(start, len(policy), policy.grades)
+    null = policy.null_epsilon is not None
+    q = policy.input_prior(start_prior, START_NULL_SHARE if null else 0.0)
+    with threadpool_limits(1, user_api="blas"):
+        root = factor(policy.area, spacing_km(policy.area), policy.grades, null, ASSUMPTIONS[0])
+        table = policy.table()
+        found = [likeliest(table, one.astype(np.float64), q, root) for one in counts]
+    return tuple(_estimate(one, start_prior, ASSUMPTIONS[0], null) for one in found)
+
+
+def _estimate(found: Likeliest, start: FloatArray, used: Smoothness, null: bool) -> PriorEstimate:
+    placed = found.shares[: start.size].reshape(start.shape)
     total = placed.sum()
     # Where next to nobody is inside, rounding may leave no share to any cell; then the start is returned.
-    prior = placed / total if total > 0 else start_prior
+    prior = placed / total if total > 0 else start
     return PriorEstimate(np.asarray(prior), used, float(found.shares[-1]) if null else 0.0)
 
 
@@ -121,9 +142,3 @@ def _sent_symbols(rounds: Sequence[Round]) -> tuple[FloatArray, IntArray]:
         tables.append(one.policy.table()[:, sent])
         counts.append(one.counts[sent])
     return np.hstack(tables), np.concatenate(counts)
-
-
-def _spacing_km(area: Area) -> float:
-    """Return the median distance of a cell to the nearest other cell."""
-    nearest_m = area.tree.query(area.xy_m, k=2)[0][:, 1]
-    return float(np.median(nearest_m)) / 1000

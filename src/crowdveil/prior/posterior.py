@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from crowdveil.arrays import FloatArray, as_cells
 from crowdveil.errors import InputError
-from crowdveil.policy.checks import check_prior
+from crowdveil.policy.checks import check_grade_chances, check_prior
 from crowdveil.policy.policy import Policy
 
 
@@ -44,3 +44,25 @@ def target_chances(
     sent = pi @ table
     worth = policy.worth(policy.targets if targets is None else targets, grade_chances)
     return np.divide((pi * worth) @ table, sent, out=np.zeros(len(sent)), where=sent > 0)
+
+
+def place_chances(
+    prior: ArrayLike | None,
+    policy: Policy,
+    places: Sequence[int],
+    null_share: float = 0.0,
+    grade_chances: Sequence[float] | None = None,
+) -> FloatArray:
+    """Compute Σ_g w_g π(t, g|s) for every symbol s and each of some places t, shape (symbols, places).
+
+    This is the probability that the sender of s comes to t; over the places of `target_chances` it adds up to that.
+    """
+    cells = as_cells("places", places, len(policy))
+    pi = policy.input_prior(prior, null_share)
+    table = policy.table()
+    sent = pi @ table
+    chances: FloatArray = np.zeros((len(sent), len(cells)))
+    for grade, chance in enumerate(check_grade_chances(grade_chances, policy.grades)):
+        rows = grade * len(policy) + cells
+        chances += chance * (pi[rows, None] * table[rows]).T
+    return np.divide(chances, sent[:, None], out=np.zeros_like(chances), where=sent[:, None] > 0)
