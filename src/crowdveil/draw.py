@@ -23,18 +23,16 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from crowdveil.arrays import IntArray, as_array, as_cells
+from crowdveil.arrays import IntArray, WordArray, as_array, as_cells
 from crowdveil.certify import Certificate
 from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.policy.policy import Policy
 from crowdveil.vocabulary import NULL
 
-WordArray: TypeAlias = NDArray[np.uint64]
 CHUNK = 1 << 16
 """Simulated draws made at once, so that the arrays stay in the processor's cache."""
 

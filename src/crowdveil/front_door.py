@@ -18,23 +18,51 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crowdveil.area import OUTSIDE, Area, Grid, Hexagons, Plane, Points, Towers
+from crowdveil.area.read_targets import read_targets
+from crowdveil.area.targets import NamedTargets
 from crowdveil.campaign import (
+    FADING_PER_WEEK,
+    CoverForecast,
     Event,
+    Expected,
+    Forecast,
+    Knowledge,
+    LikelyRange,
+    PeopleNeeded,
+    PlaceCapacity,
+    PlaceForecast,
+    PlacesAdvice,
     Plan,
+    PlanComparison,
+    PossibleCampaigns,
+    Prediction,
+    Reason,
     Reports,
     RoundClosed,
     RoundOpened,
     Selection,
+    SelectionRequest,
     State,
+    YearOption,
     advance,
+    advise_places,
     begin,
+    compare_covers,
+    compare_with_plan,
     expected_coverage,
+    forecast,
     next_policy,
+    people_needed,
+    place_capacities,
+    possible_campaigns,
+    predict,
     preview_state,
     quota,
+    quotas,
     reporting_share,
     resume,
     select,
+    year_ahead,
 )
 from crowdveil.certify import (
     AcceptedReport,
@@ -58,37 +86,66 @@ from crowdveil.errors import (
 )
 from crowdveil.extras import require_extra
 from crowdveil.notebook import certificate_html, comparison_html, policy_html
+from crowdveil.policy.baselines.blahut_arimoto import blahut_arimoto
 from crowdveil.policy.baselines.exponential import exponential
 from crowdveil.policy.baselines.identity import identity
 from crowdveil.policy.baselines.laplace import planar_laplace, sample_planar_laplace
+from crowdveil.policy.baselines.remapping import remapped_cells
+from crowdveil.policy.grades import chances_of_grades
+from crowdveil.policy.peaks import Peaks
 from crowdveil.policy.policy import Completion, Policy
 from crowdveil.policy.quota import minimum_beta
 from crowdveil.policy.solver.closure import least_policy
 from crowdveil.policy.solver.completion import equal_columns
 from crowdveil.policy.solver.optimal import optimal_policy
+from crowdveil.policy.solver.stack import panel_policy, policy_per_target
 from crowdveil.policy.theory.bounds import lemma2_bound, lemma5_bound
 from crowdveil.policy.theory.closed_form import closed_form_for_quota, closed_form_hit
 from crowdveil.policy.theory.theorem1 import theorem1_hit, theorem1_threshold
-from crowdveil.prior import Round, Smoothness, count_symbols, divergence, pooled_estimate, posterior, target_chances
+from crowdveil.prior import (
+    Round,
+    Smoothness,
+    count_symbols,
+    divergence,
+    iterative_update,
+    place_chances,
+    pooled_estimate,
+    posterior,
+    target_chances,
+)
 from crowdveil.profile import (
     Counts,
+    LogisticConstants,
     Periods,
     Profile,
     Roc,
     choose_half_life,
     count_visits,
+    fit_logistic,
     frequency,
+    logistic,
     poisson,
     profile_visits,
     recency,
     roc,
 )
+from crowdveil.profile.calibration import calibration
 from crowdveil.profile.place import choose_graded_places, choose_place, choose_places
 from crowdveil.simulate.campaign_run import CampaignResult, run_campaign
 from crowdveil.simulate.compare import compare
 from crowdveil.simulate.comparison import Comparison
+from crowdveil.simulate.panel_run import PanelResult, run_panel
 from crowdveil.simulate.simulation import METHODS
-from crowdveil.traces import TRACE_FORMATS, Visits, describe_visits, read_traces, synthetic_visits
+from crowdveil.traces import (
+    ODDITIES,
+    TRACE_FORMATS,
+    Inspection,
+    Visits,
+    describe_visits,
+    inspect_visits,
+    read_traces,
+    synthetic_visits,
+)
 from crowdveil.vocabulary import (
     DEFAULT_CONFIDENCE,
     DEFAULT_DELTA,
@@ -100,7 +157,7 @@ from crowdveil.vocabulary import (
 
 if TYPE_CHECKING:
     from crowdveil.client import Device, DeviceSettings, HttpTransport, Ledger, Operator, PrivacyLimits, RetryPolicy
-    from crowdveil.wire import CampaignPlan
+    from crowdveil.wire import CampaignPlan, PanelRequest
 
 __all__ = [
     "DEFAULT_CONFIDENCE",
@@ -108,8 +165,10 @@ __all__ = [
     "DEFAULT_EPSILON_PER_KM",
     "DEFAULT_ROUNDS",
     "DEFAULT_SHARE_WANTED",
+    "FADING_PER_WEEK",
     "METHODS",
     "NULL",
+    "ODDITIES",
     "OUTSIDE",
     "TRACE_FORMATS",
     "AcceptedReport",
@@ -121,26 +180,45 @@ __all__ = [
     "Comparison",
     "Completion",
     "Counts",
+    "CoverForecast",
     "CrowdveilError",
     "Device",
     "DeviceSettings",
     "Event",
+    "Expected",
     "FileFormatError",
+    "Forecast",
     "Grid",
     "Hexagons",
     "HttpTransport",
     "InputError",
+    "Inspection",
+    "Knowledge",
     "Ledger",
+    "LikelyRange",
+    "LogisticConstants",
     "MissingExtraError",
+    "NamedTargets",
     "NotPrivateError",
     "Operator",
+    "PanelRequest",
+    "PanelResult",
+    "Peaks",
+    "PeopleNeeded",
     "Periods",
+    "PlaceCapacity",
+    "PlaceForecast",
+    "PlacesAdvice",
     "Plan",
+    "PlanComparison",
     "Plane",
     "Points",
     "Policy",
+    "PossibleCampaigns",
+    "Prediction",
     "PrivacyLimits",
     "Profile",
+    "Reason",
     "Reports",
     "RetryPolicy",
     "Roc",
@@ -148,16 +226,22 @@ __all__ = [
     "RoundClosed",
     "RoundOpened",
     "Selection",
+    "SelectionRequest",
     "ServerUnreachable",
     "Smoothness",
     "State",
     "Towers",
     "Visits",
     "Witness",
+    "YearOption",
     "advance",
+    "advise_places",
     "begin",
+    "blahut_arimoto",
+    "calibration",
     "certify",
     "certify_table",
+    "chances_of_grades",
     "choose_graded_places",
     "choose_half_life",
     "choose_place",
@@ -166,6 +250,8 @@ __all__ = [
     "closed_form_hit",
     "combined_loss",
     "compare",
+    "compare_covers",
+    "compare_with_plan",
     "count_symbols",
     "count_visits",
     "describe_visits",
@@ -175,28 +261,44 @@ __all__ = [
     "equal_columns",
     "expected_coverage",
     "exponential",
+    "fit_logistic",
+    "forecast",
     "frequency",
     "guess_bound",
     "identity",
+    "inspect_visits",
+    "iterative_update",
     "least_policy",
     "lemma2_bound",
     "lemma5_bound",
+    "logistic",
     "minimum_beta",
     "next_policy",
     "optimal_policy",
+    "panel_policy",
+    "people_needed",
+    "place_capacities",
+    "place_chances",
     "planar_laplace",
     "poisson",
+    "policy_per_target",
     "pooled_estimate",
+    "possible_campaigns",
     "posterior",
+    "predict",
     "preview_state",
     "profile_visits",
     "quota",
+    "quotas",
+    "read_targets",
     "read_traces",
     "recency",
+    "remapped_cells",
     "reporting_share",
     "resume",
     "roc",
     "run_campaign",
+    "run_panel",
     "sample_planar_laplace",
     "select",
     "smallest_epsilon",
@@ -204,6 +306,7 @@ __all__ = [
     "target_chances",
     "theorem1_hit",
     "theorem1_threshold",
+    "year_ahead",
 ]
 
 _LOADED_ON_USE = {
@@ -213,6 +316,7 @@ _LOADED_ON_USE = {
     "HttpTransport": "crowdveil.client",
     "Ledger": "crowdveil.client",
     "Operator": "crowdveil.client",
+    "PanelRequest": "crowdveil.wire",
     "PrivacyLimits": "crowdveil.client",
     "RetryPolicy": "crowdveil.client",
 }

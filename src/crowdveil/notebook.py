@@ -13,6 +13,7 @@ from crowdveil.certify import Certificate
 from crowdveil.errors import MissingExtraError
 from crowdveil.extras import require_extra
 from crowdveil.formatting import exact, in_plain_words
+from crowdveil.policy.describe import describe_value
 from crowdveil.policy.policy import Policy
 from crowdveil.simulate.comparison import Comparison
 from crowdveil.simulate.describe import TABLE_HEADER, table_rows
@@ -30,7 +31,7 @@ def policy_html(policy: Policy) -> str:
 
     facts = {
         "privacy": f"ε = {exact(policy.epsilon_per_km)} per km: {in_plain_words(policy.epsilon_per_km)}",
-        "at a target": f"{policy.value:.2%} of the selected",
+        "value": describe_value(policy, "{:.2%}".format),
         "selected": f"{policy.beta:.2%} of all who report (β)",
         "cells and targets": f"{len(policy):,} and {len(policy.targets):,}",
         "policy": policy.hash[:12],

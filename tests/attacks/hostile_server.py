@@ -79,10 +79,15 @@ class HostileServer:
             "null_epsilon": policy.null_epsilon,
             "grade_epsilon": policy.grade_epsilon,
             "delta": 0.5,
+            "lower_deltas": [],
+            "profile_constants": None,
+            "target_names": None,
             "rule": "random",
             "period": "week",
             "enrolment": "open",
             "rounds": 3,
+            "panel": False,
+            "renewal_s": None,
             "seed_hash": SEED_HASH,
         }
         terms = Terms.model_validate({**fields, **changes})

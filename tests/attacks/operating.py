@@ -16,11 +16,12 @@ import numpy as np
 
 import crowdveil as cv
 from crowdveil.campaign import audit
+from crowdveil.campaign.from_wire import selection_message
 from crowdveil.campaign.selection import Reports, lottery_number
 from crowdveil.server.local import local_server
 from crowdveil.server.settings import ServerSettings
 from crowdveil.store import open_store
-from crowdveil.wire import AuditRecord, AuditSelection, Invites, secret_digest
+from crowdveil.wire import AuditRecord, Invites, PanelRequest, secret_digest
 from tests.attacks.hostile_policies import LN4
 from tests.attacks.people import device
 from tests.attacks.results import Attack
@@ -92,7 +93,7 @@ def secret_chosen_to_win(folder: Path, trials: int, seed: int) -> Attack:
     for trial in range(trials):
         record, commitment = _finished(folder / f"grinding {trial}.sqlite", tries=200)
         mine = next(who for who, told, *_ in record.rows if told == commitment)
-        attack.count(mine in record.selection.participants)
+        attack.count(mine in record.selections[0].participants)
     attack.bound = 3 / 12  # three of twelve win, whatever the secret
     return attack
 
@@ -115,17 +116,50 @@ def _finished(path: Path, tries: int = 1) -> tuple[AuditRecord, str]:
 def _rigged(record: AuditRecord, friend: int) -> AuditRecord:
     """The record as it would be under the first seed with which the friend wins."""
     for number in range(10_000):
-        other = record.model_copy(update={"seed": f"{number:064x}"})
-        found = audit.repeat_selection(other)
+        seed, told = f"{number:064x}", record.selections[0]
+        found = audit.repeat_selection(
+            record.model_copy(update={"selections": (told.model_copy(update={"seed": seed}),)})
+        )
         if friend in found.participants.tolist():
-            told = AuditSelection(
-                participants=tuple(found.participants.tolist()),
-                chances=tuple(found.chances.tolist()),
-                hits=found.hits,
-                short=found.short,
-            )
-            return other.model_copy(update={"selection": told})
+            rigged = selection_message(found, request=None, made=told.made, rounds=told.rounds, seed=seed)
+            return record.model_copy(update={"selections": (rigged,)})
     raise AssertionError("no seed lets the friend win")
+
+
+def fifty_two_selections(folder: Path, trials: int, seed: int) -> Attack:
+    """The operator asks a panel 52 times, for one part of the map after another, and guesses where everyone lives.
+
+    Who is chosen follows from the symbols, the commitments and the seeds, which the operator has anyway. So the best
+    guess from all that the devices ever sent is that of one report, and the ledger has one charge.
+    """
+    attack = Attack("52 selections of a panel", "6")
+    generator = np.random.default_rng(seed)
+    path = folder / "selections.sqlite"
+    town = square_town(4)
+    with open_store(f"sqlite:///{path}") as store, ServerHarness(store) as server:
+        everywhere: dict[str, Any] = {"panel": True, "targets": tuple(range(len(town))), "wanted": None, "seed": None}
+        server.start(plan(users=trials, rounds=1, **everywhere))
+        homes, charges = {}, set()
+        for who in range(trials):
+            someone = device(folder / f"panel {who}", server, server="http://server")
+            home = int(generator.integers(len(town)))
+            homes[someone.join(NAME, {home: 0.9}).participant] = home
+        server.step()
+        for number in range(52):
+            targets = tuple(sorted({number % len(town), (3 * number + 1) % len(town)}))
+            body = PanelRequest(protocol=1, targets=targets, wanted=1 + number % 7).to_bytes()
+            assert server.operate("PUT", f"/campaigns/{NAME}/selections/{number}", body).status_code == 200
+        for who in range(trials):
+            charges.add(len(device(folder / f"panel {who}", server, server="http://server").ledger.entries()))
+        record = AuditRecord.from_bytes(server.operate("GET", f"/campaigns/{NAME}/record").content)
+    assert charges == {1}
+    policy = cv.Policy.from_bytes(record.rounds[0].policy_bytes)
+    table = policy.table()[: len(town)]
+    for participant, _, _, symbol in record.rows:
+        attack.count(int(table[:, symbol].argmax()) == homes[participant])
+    report = cv.AcceptedReport(town, policy.epsilon_per_km, np.arange(len(town)), policy.null_epsilon)
+    attack.bound = cv.guess_bound(cv.combined_loss([report]))
+    return attack
 
 
 def half_sent(folder: Path, trials: int, seed: int) -> Attack:
@@ -289,6 +323,7 @@ OPERATING: dict[Callable[[Path, int, int], Attack], tuple[int, int]] = {
     many_seats: (20, 5),
     locked_out: (20, 5),
     useless_campaigns: (1, 1),
+    fifty_two_selections: (200, 20),
     fakes: (10, 0),
 }
 """How many trials, and how many in the quick part."""

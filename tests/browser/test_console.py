@@ -14,7 +14,7 @@ from playwright.sync_api import Error as PlaywrightError
 from crowdveil.client import InviteLink
 from crowdveil.errors import InputError
 from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROTOCOL, AuditRecord, Problem
-from tests.browser.conftest import DESKTOP, PHONE, Screen, Server
+from tests.browser.conftest import DESKTOP, PATIENCE_MS, PHONE, Screen, Server
 from tests.browser.console_crowd import Crowd
 from tests.browser.journeys import DELIVERED, HOME, WORK, Look, add_visits, press, start, visits
 
@@ -64,7 +64,7 @@ def plan_a_campaign(screen: Screen) -> None:
     page.get_by_label("Selected (α), in percent").fill("25")
     page.get_by_text("6 people of 24").wait_for()
     page.get_by_text("of 6", exact=True).wait_for()
-    page.locator("figure svg").nth(1).wait_for()
+    page.locator("figure svg").nth(1).wait_for(timeout=4 * PATIENCE_MS)
     screen.shoot("wizard-3-privacy")
     page.get_by_role("button", name="Next: Offer and rules").click()
     page.get_by_role("button", name="Next: Review").click()
@@ -124,7 +124,7 @@ def test_an_operator_signs_in_plans_launches_watches_and_exports(look: Look, ser
             page.get_by_role("button", name="Close").click()
             page.get_by_role("dialog").get_by_role("button", name="Close for good").click()
         page.get_by_role("heading", name="Selection").wait_for()
-        page.get_by_role("cell", name="hit").first.wait_for()
+        page.get_by_role("cell", name="by answer").first.wait_for()
         page.set_viewport_size({"width": 390, "height": 844})
         chance = page.get_by_role("columnheader", name="Chance").bounding_box()
         assert chance["x"] + chance["width"] <= 390, "the chances are seen on a phone without scrolling"
@@ -140,7 +140,7 @@ def test_an_operator_signs_in_plans_launches_watches_and_exports(look: Look, ser
             page.get_by_role("button", name="Download the audit record").click()
         record_file.value.save_as(tmp_path / "record.json")
         record = AuditRecord.from_bytes((tmp_path / "record.json").read_bytes())
-        assert [int(row["participant"]) for row in rows] == list(record.selection.participants)
+        assert [int(row["participant"]) for row in rows] == list(record.selections[0].participants)
         assert len(rows) == 6
 
         page.get_by_role("button", name="Sign out").click()
@@ -291,6 +291,8 @@ def test_the_newest_position_of_a_slider_wins_and_its_curves_follow(look: Look, 
         page.locator(".curves[aria-busy=false]").wait_for()
         shown, drawn = answer.value.json(), curves.value.json()
         assert len(drawn.pop("by_epsilon")) == len(drawn.pop("by_wanted")) == 5
+        assert [one["cover"] for one in drawn.pop("covers")] == ["any", "each"]
+        assert shown["covers"] == []
         assert drawn.items() <= shown.items()
         coverage = float(page.locator("dl.figures dd").first.inner_text().split("%")[0])
         assert coverage == pytest.approx(100 * shown["expected_coverage"], rel=0.02)
@@ -506,7 +508,7 @@ def test_an_invite_leads_from_the_console_to_a_counted_report_also_in_the_dark(
         page.get_by_role("button", name="Make invites").click()
         page.get_by_text("3 invites, shown this once").wait_for()
         page.locator(".curves[aria-busy=false]").wait_for()
-        page.locator("figure svg").nth(1).wait_for()
+        page.locator("figure svg").nth(1).wait_for(timeout=4 * PATIENCE_MS)
         screen.shoot("draft-with-invites")
         with page.expect_download() as file:
             page.get_by_role("button", name="Download as CSV").click()

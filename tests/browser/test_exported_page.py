@@ -64,7 +64,7 @@ def test_one_record_is_charged_by_two_servers_and_the_third_campaign_is_refused_
     browser: Any, server: Server, other_server: Server, site: str, tmp_path: Path
 ) -> None:
     # The same id on both servers; with 2 ln 4 spent on two servers, ln 4 is left, which the third one exceeds.
-    loss: dict[str, Any] = {"epsilon_per_km": 1.3, "null_epsilon": log(64), "grade_epsilon": log(64)}
+    loss: dict[str, Any] = {"epsilon_per_km": 1.3, "null_epsilon": log(64), "grade_epsilon": log(8)}
     start(server, "coffee", enrolment="invite", rounds=1, **loss)
     start(other_server, "coffee", enrolment="invite", rounds=1, **loss)
     start(other_server, "tea", enrolment="invite", rounds=1, **loss)

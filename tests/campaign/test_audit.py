@@ -11,7 +11,7 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.campaign import audit, begin, next_policy, resume
-from crowdveil.campaign.from_wire import plan_from_wire
+from crowdveil.campaign.from_wire import plan_from_wire, selection_message
 from crowdveil.campaign.selection import Reports
 from crowdveil.campaign.state import select_so_far
 from crowdveil.policy.policy import Policy
@@ -21,7 +21,6 @@ from crowdveil.wire import (
     PROTOCOL,
     AuditRecord,
     AuditRound,
-    AuditSelection,
     CampaignPlan,
     RoundNotice,
     public_key,
@@ -89,16 +88,10 @@ def honest(closed: int = ROUNDS, **changes: Any) -> AuditRecord:
         campaign="noise",
         plan=new,
         terms=terms,
-        seed=SEED,
         notices=tuple(notices),
         rounds=tuple(told),
         rows=tuple(rows),
-        selection=AuditSelection(
-            participants=tuple(chosen.participants.tolist()),
-            chances=tuple(chosen.chances.tolist()),
-            hits=chosen.hits,
-            short=chosen.short,
-        ),
+        selections=(selection_message(chosen, request=None, made=9, rounds=closed, seed=SEED),),
     )
 
 
@@ -133,8 +126,8 @@ def test_an_honest_campaign_is_reproduced_and_every_step_is_told() -> None:
 
 def test_the_selection_is_repeated_from_what_was_written_to_a_file() -> None:
     again = audit.repeat_selection(AuditRecord.from_bytes(RECORD.to_bytes()))
-    assert tuple(again.participants.tolist()) == RECORD.selection.participants
-    assert tuple(again.chances.tolist()) == RECORD.selection.chances
+    assert tuple(again.participants.tolist()) == RECORD.selections[0].participants
+    assert tuple(again.chances.tolist()) == RECORD.selections[0].chances
 
 
 @pytest.mark.parametrize("closed", [0, 1, 2])
@@ -146,6 +139,27 @@ def test_algorithm_2_is_reproduced_too() -> None:
     assert not failures(honest(algorithm="algorithm-2"))
 
 
+def test_a_campaign_with_a_number_for_each_target_is_reproduced_and_a_shortfall_is_named() -> None:
+    asked: dict[str, Any] = {"targets": (12, 3), "wanted": None, "target_names": ("Market", "Zoo")}
+    record = honest(**asked, numbers=(4, 2))
+    assert not failures(record)
+    assert record.selections[0].targets == (0,) * 4 + (1,) * 2
+
+    def exchange(document: dict[str, Any]) -> None:
+        document["selections"][0]["targets"][3:5] = [1, 0]
+
+    (found,) = failures(altered(exchange, record))
+    assert "targets: at rank 4 the record has 1, the repetition gives 0" in found.text
+    (found,) = failures(altered(lambda document: document["terms"].update(target_names=["Market", "Park"]), record))
+    assert "target_names" in found.text
+    short = honest(closed=1, **asked, numbers=(40, 40))
+    assert not failures(short)
+    (told,) = (one.text for one in audit.check_record(short).findings if one.step == "selected")
+    missing = short.selections[0].missing
+    assert sum(missing) > 0
+    assert all(f"{few} at place {target + 1} (" in told for target, few in enumerate(missing) if few)
+
+
 def test_progress_is_told_until_the_end() -> None:
     told: list[tuple[int, int]] = []
     audit.check_record(RECORD, lambda done, total: told.append((done, total)))
@@ -153,19 +167,19 @@ def test_progress_is_told_until_the_end() -> None:
 
 
 def swap_two(record: dict[str, Any]) -> None:
-    chosen = record["selection"]["participants"]
+    chosen = record["selections"][0]["participants"]
     chosen[0], chosen[1] = chosen[1], chosen[0]
 
 
 def favour(record: dict[str, Any]) -> None:
-    outsider = next(row[0] for row in record["rows"] if row[0] not in record["selection"]["participants"])
-    record["selection"]["participants"][-1] = outsider
+    outsider = next(row[0] for row in record["rows"] if row[0] not in record["selections"][0]["participants"])
+    record["selections"][0]["participants"][-1] = outsider
 
 
 def forget_one(record: dict[str, Any]) -> None:
-    record["selection"]["participants"].pop()
-    record["selection"]["chances"].pop()
-    record["selection"]["short"] += 1
+    for column in ("participants", "targets", "chances", "chosen"):
+        record["selections"][0][column].pop()
+    record["selections"][0]["missing"][0] += 1
 
 
 @pytest.mark.parametrize(
@@ -174,9 +188,16 @@ def forget_one(record: dict[str, Any]) -> None:
         (swap_two, "participants: at rank 1 the record has"),
         (favour, "participants: at rank 9"),
         (forget_one, "participants: the record has 8, the repetition gives 9"),
-        (lambda record: record["selection"]["chances"].__setitem__(2, 0.99), "chances: at rank 3 the record has 0.99"),
-        (lambda record: record["selection"].update(hits=0), "hits: the record has 0"),
-        (lambda record: record["selection"].update(short=4), "short: the record has 4"),
+        (
+            lambda record: record["selections"][0]["chances"].__setitem__(2, 0.99),
+            "chances: at rank 3 the record has 0.99",
+        ),
+        (lambda record: record["selections"][0]["targets"].__setitem__(0, 7), "targets: at rank 1 the record has 7"),
+        (
+            lambda record: record["selections"][0]["chosen"].__setitem__(1, "filled"),
+            "chosen: at rank 2 the record has filled",
+        ),
+        (lambda record: record["selections"][0].update(missing=[4]), "missing: the record has (4,)"),
     ],
 )
 def test_another_selection_is_found_out(change: Change, said: str) -> None:
@@ -230,9 +251,9 @@ def test_a_record_that_makes_no_sense_is_a_failure_with_its_reason(change: Chang
 
 
 def test_another_seed_than_the_announced_one_is_found_out_and_selects_others() -> None:
-    found = failures(altered(lambda record: record.update(seed=OTHER)))
+    found = failures(altered(lambda record: record["selections"][0].update(seed=OTHER)))
     assert [finding.step for finding in found] == ["announced", "selected"]
-    assert "the seed is not the one whose hash was announced" in found[0].text
+    assert "the seed of selection 1 is not the one whose hash was announced" in found[0].text
 
 
 def forged(record: dict[str, Any]) -> None:
@@ -253,9 +274,9 @@ def other_terms(record: dict[str, Any]) -> None:
         (other_terms, "round 1: the notice is of other terms"),
         (lambda record: record["notices"].pop(), "notices of 2 rounds, but 3 were closed"),
         (lambda record: record["notices"][0].update(policy_hash="0" * 64), "round 1: the notice names another policy"),
-        (lambda record: record["terms"].update(delta=0.9), "the terms have delta = 0.9; the plan has 0.5"),
+        (lambda record: record["terms"].update(delta=0.9), "the terms have thresholds"),
         (lambda record: record["terms"].update(campaign="silence"), "of campaign silence, not noise"),
-        (lambda record: record["terms"].update(seed_hash="0" * 64), "the seed is not the one"),
+        (lambda record: record["terms"].update(seed_hash="0" * 64), "the seed of selection 1 is not the one"),
     ],
 )
 def test_whoever_did_something_other_than_announced_is_found_out(change: Change, said: str) -> None:

@@ -30,8 +30,8 @@ from crowdveil.campaign import (
     resume,
     select,
 )
+from crowdveil.campaign.quota import MAX_BETA
 from crowdveil.campaign.selection import Reports
-from crowdveil.campaign.state import MAX_BETA
 from crowdveil.prior import START_NULL_SHARE, Round, count_symbols, pooled_estimate, round_update, target_chances
 from crowdveil.simulate.simulation import run_rounds
 from crowdveil.vocabulary import NULL, Algorithm
@@ -56,8 +56,9 @@ def plan_of(
 
 
 def protected_plan(algorithm: Algorithm = "crowdveil", users: int = 60, **more: object) -> Plan:
-    """A plan in the protected form, the default."""
-    options = {"wanted": users // 20, "rounds": 3, **more}
+    """A plan in the protected form, with two grades of which only the first counts."""
+    grades = {"grade_epsilon": log(64), "grade_chances": (1.0, 0.0)}
+    options = {"wanted": users // 20, "rounds": 3, **grades, **more}
     return Plan(TOWN, TARGETS, LN4, users, algorithm=algorithm, **options)  # type: ignore[arg-type]
 
 
@@ -318,14 +319,15 @@ def test_what_is_learnt_is_the_pooled_estimate_or_as_printed_the_last_rounds_upd
     assert second.prior.tolist() == pytest.approx(round_update(first.prior, second.closed[1]).tolist(), abs=1e-15)
 
 
-def test_expected_coverage_is_the_value_of_the_last_policy_under_the_estimate() -> None:
-    state = begin(plan_of())
+def test_expected_coverage_is_the_value_of_the_first_policy_and_then_that_of_the_selection() -> None:
+    state = begin(plan_of(users=6000, wanted=600))
     assert expected_coverage(state) == 0.0
     policy = next_policy(state)
     opened = advance(state, RoundOpened(policy))
-    assert expected_coverage(opened) == pytest.approx(policy.value, abs=1e-9)
-    closed = advance(opened, RoundClosed(count_symbols(policy, [0] * 10 + [1] * 10)))
-    assert expected_coverage(closed) == policy.value_under(closed.prior) != expected_coverage(opened)
+    assert expected_coverage(opened) == pytest.approx(policy.value, rel=0.03)
+    closed = advance(opened, RoundClosed(count_symbols(policy, [0] * 1000 + [1] * 1000)))
+    after = policy.value_under(closed.prior)
+    assert expected_coverage(closed) == pytest.approx(after, abs=1e-6) != pytest.approx(expected_coverage(opened))
 
 
 # --- as printed -----------------------------------------------------------------------------------------------
@@ -473,12 +475,12 @@ def test_where_one_target_is_crowded_and_three_deserted_ours_covers_more_than_th
 
 def test_a_plan_is_protected_unless_it_says_otherwise() -> None:
     plan = Plan(TOWN, TARGETS, LN4, 60, 6)
-    assert (plan.null_epsilon, plan.grade_epsilon, plan.grades) == (log(64), log(64), 2)
+    assert (plan.null_epsilon, plan.grade_epsilon, plan.grades) == (log(64), log(8), 3)
     assert (plan_of().null_epsilon, plan_of().grade_epsilon, plan_of().grades) == (None, None, 1)
     alone = plan_of(null_epsilon=1.0)
     assert (alone.null_epsilon, alone.grade_epsilon, alone.grades) == (1.0, None, 1)
-    assert begin(plan).prior.shape == (2, len(TOWN))
-    assert begin(plan).grade_shares.tolist() == pytest.approx([0.5, 0.5])
+    assert begin(plan).prior.shape == (3, len(TOWN))
+    assert begin(plan).grade_shares.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3])
     assert begin(alone).prior.shape == begin(plan).cell_prior.shape == (len(TOWN),)
 
 
@@ -584,6 +586,44 @@ def test_a_plan_refuses_grades_without_outside_and_a_start_of_another_shape() ->
     for share in (-0.1, 1.1, float("nan")):
         with pytest.raises(cv.InputError, match="null_share"):
             protected_plan(start_null_share=share)
+
+
+def test_with_few_regular_visitors_the_likeliest_others_are_selected_before_strangers() -> None:
+    """Of 2,400 people 40 regular, 120 occasional and 400 rare visitors of a target; 100 are wanted."""
+    users = 2400
+    generator = np.random.default_rng(2)
+    grades = generator.permutation(np.repeat([0, 1, 2, 2], [40, 120, 400, users - 560]))
+    at_target = np.concatenate(
+        [np.flatnonzero(grades == grade)[:number] for grade, number in ((0, 40), (1, 120), (2, 400))]
+    )
+    places = live(people_around(TOWN, 7), users, generator)
+    places[np.isin(places, TARGETS)] = 0
+    places[at_target] = TARGETS[0]
+    plan = Plan(TOWN, TARGETS, LN4, users, 100, rounds=3)
+    assert plan.grade_chances == pytest.approx((0.693, 0.305, 0.0315), rel=1e-2)
+    state, reports, _ = run_rounds(plan, np.arange(users), places, np.random.default_rng(5), grades=grades)
+    chosen = select(state, reports).participants
+    there = places == TARGETS[0]
+    regular, occasional, rare = (np.isin(np.flatnonzero(there & (grades == g)), chosen).mean() for g in (0, 1, 2))
+    stranger = np.isin(np.flatnonzero(~there), chosen).mean()
+    assert regular > occasional > rare > stranger
+    assert np.isin(chosen, np.flatnonzero(there & (grades < 2))).mean() > 3 * 160 / users
+
+
+@pytest.mark.parametrize(
+    "chances", [(0.5,), (0.5, 0.6), (0.0, 0.0), (1.1, 0.5), (0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)]
+)
+def test_a_plan_refuses_chances_that_do_not_fall_or_are_too_few_or_too_many(chances: tuple[float, ...]) -> None:
+    with pytest.raises(cv.InputError, match=r"^grade_chances = "):
+        Plan(TOWN, TARGETS, LN4, 60, 6, grade_chances=chances)
+
+
+def test_a_policy_with_another_number_of_grades_opens_no_round() -> None:
+    two = cv.optimal_policy(
+        TOWN, None, TARGETS, epsilon_per_km=LN4, beta=0.1, null_epsilon=log(64), grade_epsilon=log(8)
+    )
+    with pytest.raises(cv.InputError, match=r"policy\.grades = 2: should be the plan's, 3"):
+        advance(begin(Plan(TOWN, TARGETS, LN4, 60, 6)), RoundOpened(two))
 
 
 def test_regular_visitors_of_a_target_are_chosen_before_occasional_ones() -> None:

@@ -22,12 +22,13 @@ def campaign_name(text: str) -> str:
 def refused(result: Result, *parts: str, figures: str | None = None) -> None:
     """Exit code 2, one line on stderr that says all of this, nothing on stdout, no traceback.
 
-    Refusals by a device have the exact figures on a second line.
+    What looks wrong in traces is said before, as warnings; it often explains the refusal. Refusals by a device have the
+    exact figures on a second line.
     """
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert "Traceback" not in result.stderr
-    lines = result.stderr.splitlines()
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("WARNING: ")]
     assert len(lines) == (1 if figures is None else 2), lines
     assert figures is None or figures in lines[1]
     assert lines[0].startswith("crowdveil: ")

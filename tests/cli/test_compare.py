@@ -18,6 +18,8 @@ from crowdveil.traces import Visits, synthetic_visits
 from tests.cli.helpers import Run, refused
 
 Compare = Callable[..., Result]
+CAMPAIGN = ("--methods", "none,crowdveil,laplace,random")
+ONE_ROUND = ("--methods", "none,crowdveil-known")
 HEADING = "user,time,latitude,longitude\n"
 CITY = synthetic_visits(np.random.default_rng(3), users=120, weeks=8, radius_km=4.0, visits_per_week=12.0)
 
@@ -34,12 +36,12 @@ def lines(visits: Visits, swapped: bool = False) -> Iterator[str]:
 
 @pytest.fixture
 def compare(run: Run) -> Compare:
-    """Run `crowdveil compare` on a small CSV, quickly unless other arguments are given."""
+    """Run `crowdveil compare` on a small CSV, by methods without a policy unless others are given."""
     Path("visits.csv").write_text(HEADING + "".join(lines(CITY)))
 
     def invoke(*arguments: str, data: str | None = "visits.csv", seeds: str = "2") -> Result:
         source = () if data is None else ("--data", data)
-        few = () if "--methods" in arguments else ("--methods", "none,crowdveil,laplace,random")
+        few = () if "--methods" in arguments else ("--methods", "none,random")
         return run("compare", *source, "--seeds", seeds, *few, *arguments)
 
     return invoke
@@ -74,7 +76,7 @@ def test_it_says_what_was_read_and_compares_every_method(compare: Compare) -> No
 
 
 def test_a_folder_takes_results_pictures_and_a_report(compare: Compare) -> None:
-    result = compare("--out", "a/found", "--densest", "2")
+    result = compare(*CAMPAIGN, "--out", "a/found", "--densest", "2")
     assert result.exit_code == 0, result.stderr
     assert sorted(os.listdir("a/found")) == [
         *("comparison.png", "comparison.svg", "estimate.png", "estimate.svg", "hit.png", "hit.svg"),
@@ -97,7 +99,7 @@ def test_csv_and_parquet_of_the_same_visits_give_the_same_results(compare: Compa
             "COPY (FROM read_csv('visits.csv', all_varchar = true)) TO 'visits.parquet' (FORMAT parquet)"
         )
     for data in ("visits.csv", "visits.parquet"):
-        assert compare("--out", data.partition(".")[2], data=data).exit_code == 0
+        assert compare(*ONE_ROUND, "--out", data.partition(".")[2], data=data).exit_code == 0
     assert Path("csv/results.json").read_bytes() == Path("parquet/results.json").read_bytes()
 
 
@@ -111,7 +113,7 @@ def test_columns_may_have_other_names(compare: Compare) -> None:
 
 
 def test_json_is_one_object_with_every_record(compare: Compare) -> None:
-    found = json.loads(compare("--json").stdout)
+    found = json.loads(compare(*CAMPAIGN, "--json").stdout)
     assert found["visits"] == len(CITY)
     assert found["dropped"] == {}
     assert (found["train"], found["test"]) == (7, 1)
@@ -123,10 +125,12 @@ def test_targets_may_be_cells_or_places_of_a_given_area(compare: Compare) -> Non
     grid = Grid.from_bounds(47.98, 10.97, 48.02, 11.03, cell_km=1.0)
     grid.save("area.json")
     latitude, longitude = grid.centres()
-    cells = json.loads(compare("--area", "area.json", "--targets", "7,12", "--json").stdout)
-    places = ",".join(f"{latitude[cell]}:{longitude[cell]}" for cell in (12, 7))
-    assert json.loads(compare("--area", "area.json", "--targets", places, "--json").stdout) == cells
-    assert cells["targets"] == [7, 12]
+    cells = json.loads(compare("--area", "area.json", "--targets", "7,12", *ONE_ROUND, "--json").stdout)
+    text = "; ".join(f"{latitude[cell]}, {longitude[cell]}" for cell in (7, 12))
+    places = json.loads(compare("--area", "area.json", "--targets", text, *ONE_ROUND, "--json").stdout)
+    assert places["targets"] == cells["targets"] == [7, 12]
+    assert places["comparison"] == cells["comparison"]
+    assert [place["cell"] for place in places["places"]] == [7, 12]
     assert cells["area_digest"] == grid.digest
     assert cells["left_out"]["outside of the area"] > 0
 
@@ -148,7 +152,7 @@ def test_call_logs_are_read_with_their_towers(compare: Compare) -> None:
     apart = np.hypot(CITY.latitude[:, None] - centres[:, 0], CITY.longitude[:, None] - centres[:, 1])
     calls = zip(CITY.user, CITY.utc_s, apart.argmin(axis=1), strict=True)
     Path("calls.csv").write_text("".join(f"{user},{utc_s},{tower}\n" for user, utc_s, tower in calls))
-    options = ("--format", "calls", "--towers", "towers.csv", "--zone", "Europe/Berlin")
+    options = ("--format", "calls", "--towers", "towers.csv", "--zone", "Europe/Berlin", "--keep", "duplicates")
     result = compare(*options, data="calls.csv")
     assert result.exit_code == 0, result.stderr
     assert f"calls.csv: {len(CITY):,} visits of 120 users" in result.stdout
@@ -175,7 +179,7 @@ def test_users_in_several_time_zones_are_counted(compare: Compare) -> None:
 
 def test_targets_that_nobody_visits_are_warned_of_and_covered_by_nobody(compare: Compare) -> None:
     Grid.from_bounds(47.97, 10.96, 48.10, 11.04, cell_km=1.0).save("area.json")
-    result = compare("--area", "area.json", "--targets", "48.095:11.0", "--json")
+    result = compare("--area", "area.json", "--targets", "48.095:11.0", *ONE_ROUND, "--json")
     assert result.exit_code == 0
     assert "nobody was at a target (cell " in result.stderr
     assert "is anybody's frequent place" in result.stderr
@@ -198,9 +202,44 @@ def test_an_area_that_holds_few_of_the_visits_is_warned_of(compare: Compare) -> 
 
 
 def test_a_training_that_can_choose_no_half_life_says_so(compare: Compare) -> None:
-    result = compare("--train", "1", "--test", "1")
+    result = compare("--train", "1", "--test", "1", "--profile", "recency")
     assert result.exit_code == 0
     assert "half-life infinite: the training periods cannot choose one" in result.stdout
+
+
+def test_a_single_week_to_learn_from_makes_nobody_a_regular_visitor(compare: Compare) -> None:
+    refused(compare("--train", "1", "--test", "1"), "delta = 0.5", "the highest probability is 0.")
+
+
+# --- how many are wanted, and grades -----------------------------------------------------------------------------
+
+
+def test_a_share_is_one_of_everyone_and_a_number_gives_the_same(compare: Compare) -> None:
+    by_share, by_number = (compare(*one, *ONE_ROUND, "--json") for one in (("--share", "0.1"), ("--wanted", "12")))
+    assert by_share.exit_code == 0, by_share.stderr
+    assert json.loads(by_share.stdout)["comparison"] == json.loads(by_number.stdout)["comparison"]
+    assert "wanted (α): 12: 0.1 of everyone" in compare("--wanted", "12").stdout
+
+
+def test_people_who_are_wanted_and_not_found_count_as_never_there(compare: Compare) -> None:
+    few, all_of_them = (
+        json.loads(compare("--wanted", one, "--methods", "none", "--json").stdout) for one in ("60", "120")
+    )
+    (one,), (other,) = few["comparison"], all_of_them["comparison"]
+    assert one["selected"] == 1
+    assert other["selected"] < 1
+    assert other["value"] < one["value"]
+
+
+def test_thresholds_divide_the_grades_of_our_methods(compare: Compare) -> None:
+    usual = compare("--methods", "crowdveil-known")
+    assert "how regular a visitor is (3 grades, divided at 0.5, 0.2; ε₁ = 2.07" in usual.stdout
+    two = compare("--methods", "crowdveil-known", "--lower-deltas", "none", "--grade-epsilon", "ln64")
+    assert "(2 grades, divided at 0.5; ε₁ = 4.15" in two.stdout
+    four = json.loads(compare("--methods", "crowdveil-known", "--lower-deltas", "0.25,0.1", "--json").stdout)
+    assert four["thresholds"] == [0.5, 0.25, 0.1]
+    low = json.loads(compare("--methods", "crowdveil-known", "--delta", "0.2", "--json").stdout)
+    assert low["thresholds"] == [0.2]
 
 
 # --- bad input ---------------------------------------------------------------------------------------------------
@@ -221,6 +260,12 @@ def test_a_training_that_can_choose_no_half_life_says_so(compare: Compare) -> No
         (("--rounds", "six"), ("rounds = 'six'", "whole number")),
         (("--share", "1.5"), ("share = 1.5", "at most 1", "only who reports is selected")),
         (("--share", "0"), ("share = 0.0", "above 0")),
+        (("--wanted", "0"), ("wanted = 0", "at least 1")),
+        (("--wanted", "121"), ("wanted = 121", "at most the 120 users")),
+        (("--wanted", "3", "--share", "0.1"), ("share = '0.1'", "can't be combined with --wanted")),
+        (("--lower-deltas", "0.5"), ("thresholds", "falling")),
+        (("--lower-deltas", "0.1,0.3"), ("thresholds", "falling")),
+        (("--lower-deltas", "few"), ("lower_deltas = 'few'",)),
         (("--seeds", "0"), ("seeds = 0", "from 1")),
         (("--confidence", "1"), ("confidence = 1.0", "between 0 and 1")),
         (("--delta", "1"), ("delta = 1.0", "below 1")),
@@ -229,7 +274,9 @@ def test_a_training_that_can_choose_no_half_life_says_so(compare: Compare) -> No
         (("--epsilon-per-km", "much"), ("epsilon_per_km = 'much'", "ln4")),
         (("--targets", "3", "--densest", "2"), ("densest = '2'", "can't be combined with --targets")),
         (("--targets", "100000"), ("targets = 100000",)),
-        (("--targets", "11.0:48.0"), ("in no cell", "are latitude and longitude swapped?")),
+        (("--targets", "0.5, 0.5"), ("targets = ['place 1']", "should lie in a cell")),
+        (("--targets", "nowhere"), ("targets = 'nowhere'",)),
+        (("--keep-apart",), ("--keep-apart", "applies only to --targets")),
         (("--densest", "0"), ("densest = 0", "from 1 to")),
         (("--densest", "5000"), ("densest = 5000", "from 1 to")),
         (("--start", "tomorrow"), ("start = 'tomorrow'", "2024-01-31")),
@@ -239,7 +286,7 @@ def test_a_training_that_can_choose_no_half_life_says_so(compare: Compare) -> No
         (("--train", "0"), ("train = 0", "at least 1")),
         (("--cell-km", "100"), ("cell_km = 100.0", "puts all positions into one cell")),
         (("--cell-km", "0"), ("cell_km = 0.0",)),
-        (("--cell-km", "0.02"), ("cells = ", "planar Laplace takes at most 3,000", "make cells larger")),
+        (("--cell-km", "0.02", *CAMPAIGN), ("cells = ", "laplace: at most 3,000", "make cells larger")),
         (("--zone", "Mars/Crater"), ("zone = 'Mars/Crater'", "Europe/Berlin")),
         (("--towers", "towers.csv"), ("towers.csv", "not found")),
         (("--format", "snap", "--user-column", "id"), ("user_column = 'id'", "tables")),

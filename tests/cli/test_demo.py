@@ -136,7 +136,7 @@ def test_the_demos_record_repeats_and_names_the_people_of_its_export(shown: tupl
     assert check_record(record).reproduced
     with (folder / "selection.csv").open() as file:
         people = [int(row["participant"]) for row in csv.DictReader(file)]
-    assert people == list(record.selection.participants)
+    assert people == list(record.selections[0].participants)
     assert f"* Selected: {len(people)} people" in said
 
 

@@ -15,6 +15,7 @@ VERBS = [
     ["policy"],
     ["certify"],
     ["draw"],
+    ["plan"],
     ["serve"],
     ["campaign"],
     *(["campaign", verb] for verb in ("create", "preview", "start", "pause", "close", "status", "list")),

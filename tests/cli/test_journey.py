@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from crowdveil.area import Area, Grid, Hexagons, Points, Towers
+from crowdveil.policy.grades import chances_of_grades
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.solver.optimal import optimal_policy
 from tests.cli.helpers import Make, Run
@@ -109,12 +110,14 @@ def test_without_a_prior_everywhere_is_equally_likely(make: Make, tmp_path: Path
 
 
 def test_the_command_line_and_the_library_make_the_same_policy(make: Make, area: Path) -> None:
-    make()
     common: dict[str, Any] = {"epsilon_per_km": 1.386, "beta": 0.06}
-    protected = optimal_policy(
-        Area.load(area), np.full((2, 25), 0.02), [3, 17], null_epsilon=log(64), grade_epsilon=log(64), **common
-    )
-    assert Policy.load("policy.json").hash == protected.hash
+    chances = chances_of_grades((0.5, 0.2))
+    protection: dict[str, Any] = {"null_epsilon": log(64), "grade_epsilon": log(8), "grade_chances": chances}
+    for shares, options in (((0.2, 0.3, 0.5), {}), ((0.1, 0.1, 0.8), {"grade_shares": "0.1,0.1,0.8"})):
+        make(**options)
+        joint = np.outer(shares, np.full(25, 0.04))
+        protected = optimal_policy(Area.load(area), joint, [3, 17], **protection, **common)
+        assert Policy.load("policy.json").hash == protected.hash
     make(null_epsilon="none", grade_epsilon="none")
     assert Policy.load("policy.json").hash == optimal_policy(Area.load(area), None, [3, 17], **common).hash
 
@@ -162,9 +165,9 @@ def test_a_prior_without_people_at_the_targets_is_warned_of(make: Make, tmp_path
 
 def test_targets_may_be_places(make: Make, area: Path) -> None:
     latitude, longitude = Area.load(area).centres()
-    places = ",".join(f"{latitude[cell]}:{longitude[cell]}" for cell in (17, 3))
+    places = ";".join(f"{latitude[cell]}, {longitude[cell]}" for cell in (17, 3))
     assert make(targets=places).exit_code == 0
-    assert Policy.load("policy.json").targets == (3, 17)
+    assert Policy.load("policy.json").targets == (17, 3)
 
 
 def test_epsilon_may_be_a_logarithm(make: Make) -> None:
@@ -193,10 +196,10 @@ def test_baselines_are_certified_too(make: Make, run: Run, baseline: str) -> Non
     made = make(beta=None, baseline=baseline)
     assert made.exit_code == 0
     assert run("certify", "policy.json").exit_code == 0
-    hint = re.search(r"the same share: --beta (\S+)$", made.stderr.strip())
+    hint = re.search(r"the same share: --beta (\S+) --null-epsilon none --grade-epsilon none$", made.stderr.strip())
     assert hint is not None
     worse = Policy.load("policy.json")
-    assert make(beta=hint[1]).exit_code == 0
+    assert make(beta=hint[1], null_epsilon="none", grade_epsilon="none").exit_code == 0
     assert Policy.load("policy.json").beta == pytest.approx(worse.beta, rel=1e-9)
     assert Policy.load("policy.json").value > worse.value
 

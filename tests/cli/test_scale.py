@@ -35,10 +35,9 @@ def test_a_synthetic_city_is_compared_and_written(run: Run) -> None:
     told = json.loads(Path("scaled/results.json").read_text())
     assert [one["method"] for one in told["methods"]] == ["none", "random", "algorithm-2", "crowdveil"]
     assert all(one["users"] == 400 for one in told["methods"])
-    again = run(
-        "scale", "--users", "400", "--weeks", "6", "--delta", "0.5", "--rounds", "2", "--out", "again", "--json"
-    )
-    assert json.loads(again.stdout)["methods"] == told["methods"]
+    same = ("--users", "400", "--weeks", "6", "--delta", "0.5", "--rounds", "2", "--methods", "none,random,algorithm-2")
+    again = run("scale", *same, "--out", "again", "--json")
+    assert json.loads(again.stdout)["methods"] == told["methods"][:3]
 
 
 @pytest.fixture
@@ -82,7 +81,7 @@ def test_what_does_not_fit_is_refused_in_a_line(run: Run, profiled: Path) -> Non
     refused(
         run("scale", *here, "--targets", "3", "--densest", "2"), "densest = '2'", "can't be combined with --targets"
     )
-    refused(run("scale", *here, "--targets", ""), "targets = []", "at least one")
+    refused(run("scale", *here, "--targets", ""), "targets = ''", "at least one")
     refused(run("scale", *here, "--targets", "99999"), "targets")
     refused(run("scale", *here, "--memory", "1KB"), "memory = '1KB'", "at least 10MB")
     refused(run("scale", "--users", "10", "--out", ""), "--out", "should name a folder")

@@ -14,6 +14,7 @@ import crowdveil as cv
 from crowdveil.client import Device, DeviceSettings, HttpReply, HttpRequest, Ledger, ReportKey, RetryPolicy
 from crowdveil.errors import ServerUnreachable
 from crowdveil.limits import PrivacyLimits
+from crowdveil.policy.grades import chances_of_grades
 from crowdveil.wire import (
     PROTOCOL,
     Announcement,
@@ -33,7 +34,9 @@ from crowdveil.wire import (
 )
 from tests.town import square_town
 
-LN4, LN64 = log(4), log(64)
+LN4, LN8, LN64 = log(4), log(8), log(64)
+THRESHOLDS = (0.5, 0.2, 0.1)
+"""What divides the grades of announced campaigns; a policy with fewer grades uses the first ones."""
 AREA = square_town(6)
 TARGETS = (14, 22)
 ROUTE = re.compile(r"/v1/campaigns/([a-z0-9-]+)(/.*)?")
@@ -50,6 +53,7 @@ def small_policy(
     epsilon_per_km: float = LN4,
     null_epsilon: float | None = LN64,
     grade_epsilon: float | None = LN64,
+    grades: int = 2,
 ) -> cv.Policy:
     return cv.optimal_policy(
         area,
@@ -61,7 +65,13 @@ def small_policy(
         null_epsilon=null_epsilon,
         null_share=0.0 if null_epsilon is None else 0.1,
         grade_epsilon=grade_epsilon,
+        grade_chances=chances_of_grades(THRESHOLDS[: grades - 1]) if grades > 2 else None,
     )
+
+
+def three_grades(grade_epsilon: float = LN8, **options: Any) -> cv.Policy:
+    """A policy as campaigns have by default: above 0.5, above 0.2, and less."""
+    return small_policy(grade_epsilon=grade_epsilon, grades=3, **options)
 
 
 def clear_policy(**options: Any) -> cv.Policy:
@@ -94,11 +104,16 @@ class FakeServer:
             "epsilon_per_km": policy.epsilon_per_km,
             "null_epsilon": policy.null_epsilon,
             "grade_epsilon": policy.grade_epsilon,
-            "delta": 0.5,
+            "delta": THRESHOLDS[0],
+            "lower_deltas": list(THRESHOLDS[1 : max(1, policy.grades - 1)]),
+            "profile_constants": None,
+            "target_names": None,
             "rule": "random",
             "period": "week",
             "enrolment": "open",
             "rounds": 3,
+            "panel": False,
+            "renewal_s": None,
             "seed_hash": "5" * 64,
         }
         self.round: int | None = 0

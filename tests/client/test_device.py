@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import date
+from dataclasses import replace
+from datetime import date, timedelta
 from math import ceil, log
 from pathlib import Path
 
@@ -26,15 +27,16 @@ from crowdveil.client import (
 )
 from crowdveil.client.explain import Explanation, largest_belief
 from crowdveil.client.information import information
-from crowdveil.errors import CampaignRefused, OwnerDeclined, ServerRefused, ServerUnreachable
+from crowdveil.errors import CampaignRefused, NotPrivateError, OwnerDeclined, ServerRefused, ServerUnreachable
 from crowdveil.profile.place import Place
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import ParticipantStatus, Receipt, Report, RoundNotice, new_private_key
+from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Report, RoundNotice, Withdrawal, new_private_key
 from tests.client.fake_server import (
     AREA,
     CLEAR,
     LN4,
+    LN8,
     LN64,
     NOISE,
     FakeServer,
@@ -44,6 +46,7 @@ from tests.client.fake_server import (
     no_answer,
     problem,
     small_policy,
+    three_grades,
 )
 
 HOME = {8: 0.9}
@@ -60,10 +63,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_a_device_joins_once_and_keeps_the_receipt(path: Path, server: FakeServer) -> None:
+    server.url = "https://crowd.example.org"
     device = new_device(path, server)
     entry = device.join("noise", HOME)
     (body,) = server.bodies("/report")
     assert entry.state == "acknowledged"
+    assert (entry.name, entry.offer, entry.server) == ("Noise map", "A coffee", server.url)
+    assert len(entry.secret) == 43  # 256 bits
     assert entry.receipt_digest == Report.from_bytes(body).digest
     assert Report.from_bytes(body).symbol_number == entry.symbol
     before = len(server.requests)
@@ -114,7 +120,7 @@ def test_a_device_that_gave_up_sends_the_same_value_when_it_comes_back(path: Pat
 
 
 def test_waits_double_with_jitter_and_heed_the_server() -> None:
-    retry_policy = RetryPolicy(first_wait_s=0.5, longest_wait_s=60.0)
+    retry_policy = RetryPolicy()
     assert [retry_policy.wait_s(attempt, 0.0, 1.0) for attempt in range(9)] == [0.5, 1, 2, 4, 8, 16, 32, 60, 60]
     assert retry_policy.wait_s(3, 0.0, 0.25) == 1.0
     assert retry_policy.wait_s(0, 7.0, 0.0) == 7.0
@@ -167,7 +173,7 @@ def test_requests_reveal_neither_the_place_nor_whether_there_is_one(
         device = new_device(
             tmp_path / str(number),
             server,
-            DeviceSettings(seat_interval_s=1.0),
+            DeviceSettings(),
             CLEAR,
             sleep=waits.append,
             monotonic=lambda clock=clock: next(clock),
@@ -217,13 +223,15 @@ def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(pat
     bits = information(policy)
     assert 0.3 < bits.at_most_bits < 2
     for said in (
+        "Campaign 'Noise map', round 1 of 3, asks for one answer.\n",
         "around 0.0133, 0.0224, which you visit regularly. The place itself stays on your phone.",
-        "Your phone will answer at random. From your place the most likely answer is",
+        "Your phone will answer at random. In about ",
+        " of cases it names a place other than yours. From your place the most likely answer is",
         f"On average the answer tells no more than {ceil(10 * bits.at_most_bits) / 10:.1f} yes-or-no questions would.",
         "chance that this is your part of the map, rather than a neighbouring one 1 km away, can be at most 31 % sure "
         "after your answer.",
         "chance that you are ever in this area, or that you never are, can be at most 88 % sure after your answer.",
-        "About whether you visit your place regularly or only occasionally, they can be at most 88 % sure.",
+        "About how regularly you visit your place, they can be at most 88 % sure.",
         "A place outside the map's edge counts as not being in the area, however near it is.",
         "If you regularly visit several places, your phone picked one of them at random, once.",
         "The organiser's record keeps your answer with the round, a random participant number, and a code",
@@ -238,7 +246,7 @@ def test_a_device_explains_before_it_says_anything_and_its_owner_may_decline(pat
     assert "Two places on either side of a border count as a whole cell apart." in told_first.figures
     assert "all your answers together" not in told_first.figures
     assert "Private at ε = 1.38629" in told_first.figures
-    assert policy.hash in told_first.figures
+    assert f"\nPolicy, the same for everyone: {policy.hash}.\nTerms: " in told_first.figures
     assert f"'hit' {policy.hit[8]:.2%}" in told_first.figures
     assert f"Information in expectation: at most {bits.at_most_bits:.2f} bits, whatever the prior" in told_first.figures
     assert "never more than 2ε₀ = 8.31777" in told_first.figures
@@ -266,9 +274,11 @@ def test_a_device_makes_its_profile_from_its_own_visits(path: Path, server: Fake
     weeks = np.arange(10) * 7 * 86_400 + monday_s
     visits = Visits(("me",), [0] * 10, weeks, [0] * 10, [latitude] * 10, [longitude] * 10)  # type: ignore[arg-type]
     for name, day, where, expected in (
-        ("now", date(2024, 3, 12), visits, Place(8, 0)),
+        ("every week", date(2024, 3, 11), visits, Place(8, 0)),
+        ("every week but the last", date(2024, 3, 12), visits, Place(8, 1)),
         ("no visits", date(2024, 3, 12), visits.where(np.zeros(10, dtype=bool)), Place(NULL)),
         ("few visits", date(2024, 3, 12), visits.where(np.arange(10) == 0), Place(8, 1)),
+        ("within a year", date(2025, 2, 12), visits, Place(8, 1)),
         ("long ago", date(2025, 3, 12), visits, Place(NULL)),
     ):
         device = new_device(path.with_name(name), server, today=lambda day=day: day)
@@ -277,9 +287,145 @@ def test_a_device_makes_its_profile_from_its_own_visits(path: Path, server: Fake
     crowd = Visits(("me", "you"), [0, 1], weeks[:2], [0, 0], [0.0, 0.0], [0.0, 0.0])  # type: ignore[arg-type]
     with pytest.raises(cv.InputError, match="only those of the device"):
         device.join("noise", crowd)
-    with pytest.raises(cv.InputError, match="cells of this area are 0 to 35"):
+    with pytest.raises(cv.InputError, match=r"^profile = 36: cells of this area are 0 to 35"):
         device.join("noise", {36: 1.0})
     assert device.ledger.entries() == {}
+
+
+def test_a_campaign_may_publish_constants_of_the_prediction(path: Path, server: FakeServer) -> None:
+    latitude, longitude = (float(axis[8]) for axis in AREA.centres())
+    week = [1_704_067_200]
+    once = Visits(("me",), [0], week, [0], [latitude], [longitude])  # type: ignore[arg-type]
+    for name, constants, grade in (
+        ("its own", None, 1),
+        ("everyone comes", [3.0, *[0.0] * 6], 0),
+        ("nobody comes", [-3.0, *[0.0] * 6], 1),
+    ):
+        server.terms["profile_constants"] = constants
+        device = new_device(path.with_name(name), server, today=lambda: date(2024, 1, 8))
+        assert device.place(device.check_campaign("noise"), once) == Place(8, grade)
+
+
+@pytest.mark.parametrize(
+    ("where", "often"), [({8: 0.6}, "regularly"), ({8: 0.5}, "occasionally"), ({8: 0.2}, "now and then")]
+)
+def test_each_of_three_grades_is_named_and_the_loss_between_all_of_them_told(
+    path: Path, where: dict[int, float], often: str
+) -> None:
+    device = new_device(path, FakeServer(three_grades()))
+    checked = device.check_campaign("noise")
+    told = device.explain(checked, device.place(checked, where))
+    assert f"which you visit {often}. The place itself stays on your phone." in told.text
+    assert "About how regularly you visit your place, they can be at most 88 % sure." in told.text
+    assert "ε₁ = 2.07944 for how regularly, times 2 between the most and the least regular" in told.figures
+
+
+def stacked_policy() -> cv.Policy:
+    """A symbol for each target, which are not sorted, and for one other place."""
+    return cv.panel_policy(
+        AREA,
+        [22, 14, 3],
+        targets=[22, 14],
+        epsilon_per_km=LN4,
+        null_epsilon=LN64,
+        grade_epsilon=LN8,
+        grades=3,
+    )
+
+
+PLACES: tuple[dict[int, float], ...] = ({22: 0.9}, {14: 0.9}, {3: 0.1}, {})
+
+
+def test_a_device_takes_part_under_a_policy_with_a_symbol_for_each_target(path: Path) -> None:
+    told: list[Explanation] = []
+
+    def agree(explanation: Explanation) -> bool:
+        told.append(explanation)
+        return True
+
+    policy = stacked_policy()
+    sent = set()
+    for number, where in enumerate(PLACES):
+        server = FakeServer(policy)
+        device = new_device(path.with_name(f"{number}"), server)
+        entry = device.join("noise", where, agree=agree)
+        assert entry.state == "acknowledged"
+        assert entry.symbol_name in policy.symbols
+        sent |= {(request.method, request.path, len(request.body or b"")) for request in server.requests}
+    assert len(sent) == 4, "announcement, policy, seat, report, of the same sizes for all"
+    assert 'the most likely answer is "near the target in part 22 of the map" (' in told[0].text
+    assert "of cases it names a place other than yours." in told[1].text
+    assert "of cases it names a place. The most likely answer is" in told[3].text
+
+
+def test_a_policy_for_the_same_targets_in_another_order_is_refused(path: Path) -> None:
+    server = FakeServer(stacked_policy())
+    server.terms["targets"] = [14, 22]
+    with pytest.raises(NotPrivateError) as caught:
+        new_device(path, server).check_campaign("noise")
+    assert "The policy is for targets = (22, 14), but (14, 22) was announced." in caught.value.figures
+
+
+def test_three_grades_cost_what_the_step_from_the_first_to_the_last_may_tell(path: Path) -> None:
+    server = FakeServer(three_grades())
+    device = new_device(path, server)
+    for number in range(3):
+        device.join(f"c{number}", HOME)
+    spent = device.ledger.spent()
+    assert spent.null_epsilon == pytest.approx(3 * 2 * LN8)
+    with pytest.raises(CampaignRefused, match=r"answered 3 campaigns, the most your limit allows"):
+        device.join("c3", HOME)
+
+
+def test_a_target_that_its_owner_may_visit_is_reported_before_a_frequent_place(path: Path) -> None:
+    server = FakeServer(three_grades())
+    server.terms["rule"] = "target-aware"
+    for number, (where, expected) in enumerate(
+        (
+            ({8: 0.9, 22: 0.3, 14: 0.25}, Place(22, 1)),
+            ({8: 0.9, 22: 0.2}, Place(8, 0)),
+            ({8: 0.15, 22: 0.1}, Place(8, 2)),
+            ({22: 0.1}, Place(22, 2)),
+        )
+    ):
+        device = new_device(path.with_name(str(number)), server)
+        assert device.place(device.check_campaign("noise"), where) == expected
+
+
+@pytest.mark.parametrize(("days_ago", "expected"), [(364, Place(8, 1)), (365, Place(NULL))])
+def test_the_last_52_weeks_count(path: Path, server: FakeServer, days_ago: int, expected: Place) -> None:
+    latitude, longitude = (float(axis[8]) for axis in AREA.centres())
+    noon_s = 1_704_067_200 + 12 * 3600
+    visit = Visits(("me",), [0], [noon_s], [0], [latitude], [longitude])  # type: ignore[arg-type]
+    device = new_device(path, server, today=lambda: date(2024, 1, 1) + timedelta(days=days_ago))
+    assert device.place(device.check_campaign("noise"), visit) == expected
+
+
+def test_a_campaign_by_the_day_counts_days(path: Path, server: FakeServer) -> None:
+    """Visits on each of the last ten days are regular by the day; by the week they would be two of 26."""
+    latitude, longitude = (float(axis[8]) for axis in AREA.centres())
+    days = np.arange(10) * 86_400 + 1_704_067_200
+    visits = Visits(("me",), [0] * 10, days, [0] * 10, [latitude] * 10, [longitude] * 10)  # type: ignore[arg-type]
+    server.terms["period"] = "day"
+    device = new_device(path, server, today=lambda: date(2024, 1, 11))
+    assert device.place(device.check_campaign("noise"), visits) == Place(8, 0)
+
+
+@pytest.mark.parametrize("number", [0, 11])
+def test_the_place_is_picked_by_the_devices_own_chance(path: Path, server: FakeServer, number: int) -> None:
+    device = new_device(path, server, random_below=lambda _: number)
+    assert device.place(device.check_campaign("noise"), dict.fromkeys(range(8, 20), 0.9)) == Place(8 + number)
+
+
+@pytest.mark.parametrize(("interval_s", "asked_at"), [(1.0, 9.25), (2.0, 9.25), (0.5, 8.75), (5.0, 10.25)])
+def test_a_seat_is_asked_for_at_whole_intervals_after_the_policy_came(
+    path: Path, server: FakeServer, interval_s: float, asked_at: float
+) -> None:
+    waits: list[float] = []
+    clock = iter([5.25, 8.75])
+    settings = DeviceSettings(seat_interval_s=interval_s)
+    new_device(path, server, settings, sleep=waits.append, monotonic=lambda: next(clock)).join("noise", HOME)
+    assert [8.75 + wait for wait in waits] == [asked_at]
 
 
 def test_a_device_shown_another_policy_than_its_seat_names_draws_nothing(path: Path, server: FakeServer) -> None:
@@ -292,6 +438,7 @@ def test_a_device_shown_another_policy_than_its_seat_names_draws_nothing(path: P
     with pytest.raises(CampaignRefused, match="other conditions than it announced to everyone"):
         device.join("noise", HOME)
     assert device.ledger.spent() == Spent()
+    assert len(server.bodies("/policy")) == 3
     assert server.bodies("/report") == []
 
 
@@ -312,6 +459,39 @@ def test_a_campaign_that_is_not_open_is_not_joined(path: Path, server: FakeServe
         new_device(path, server).join("noise", HOME)
 
 
+def test_a_paused_campaign_is_not_joined_even_while_it_has_a_round(path: Path, server: FakeServer) -> None:
+    server.state = "paused"
+    with pytest.raises(CampaignRefused, match="is paused and has no open round"):
+        new_device(path, server).join("noise", HOME)
+
+
+def test_the_address_of_the_server_is_that_of_the_transport_or_as_it_was_given(path: Path, server: FakeServer) -> None:
+    class Nameless:
+        def send(self, request: HttpRequest) -> HttpReply:
+            return server.send(request)
+
+    server.url = "https://transport.example.org"
+    for name, transport, given, expected in (
+        ("transport", server, None, "https://transport.example.org"),
+        ("given", server, "https://given.example.org", "https://given.example.org"),
+        ("neither", Nameless(), None, ""),
+    ):
+        Ledger.create(path.with_name(name))
+        device = Device(DeviceSettings(seat_interval_s=0), path.with_name(name), transport, server=given)
+        assert device.server == expected
+
+
+def test_a_policy_can_be_read_once_for_many_devices(path: Path, server: FakeServer) -> None:
+    policy, read = cv.Policy.from_bytes(server.policy_bytes), []
+
+    def known(content: bytes) -> cv.Policy:
+        read.append(content)
+        return policy
+
+    assert new_device(path, server, read_policy=known).check_campaign("noise").policy is policy
+    assert read == [server.policy_bytes]
+
+
 def test_a_device_asks_for_its_status_with_its_secret(path: Path, server: FakeServer) -> None:
     device = new_device(path, server)
     with pytest.raises(cv.InputError, match="this device has not joined it on this server"):
@@ -320,6 +500,10 @@ def test_a_device_asks_for_its_status_with_its_secret(path: Path, server: FakeSe
         device.join("noise", HOME, agree=lambda _: False)
     device.join("noise", HOME)
     assert device.status("noise").state == "reported"
+    forgotten, server.seats = server.seats, {}
+    with pytest.raises(ServerRefused, match="participant is unknown"):
+        device.status("noise")
+    server.seats = forgotten
     device.leave("noise")
     with pytest.raises(CampaignRefused, match="You left campaign noise, so you cannot be selected in it"):
         device.status("noise")
@@ -340,7 +524,7 @@ def test_an_offer_for_one_person_alone_is_refused(path: Path, server: FakeServer
     device.join("noise", HOME)
 
     def selected(offer: str) -> None:
-        status = ParticipantStatus.of("noise", 0, "selected", offer)
+        status = ParticipantStatus.of("noise", 0, "selected", offer, selections=1, chosen=[0])
         server.interfere = lambda _, __: HttpReply(200, body=status.to_bytes())
 
     selected("A coffee")
@@ -425,7 +609,7 @@ def test_the_clear_form_says_so_and_is_charged_and_counted(tmp_path: Path) -> No
         return True
 
     entry = device.join("noise", {8: 0.1}, agree=agree)
-    assert entry.symbol == NULL
+    assert (entry.symbol, entry.symbol_name) == (NULL, "outside")
     assert "You do not regularly visit anywhere in this area.\nYour phone will say so openly." in told[0].text
     assert "The organiser will learn whether you regularly visit anywhere in this area." in told[0].text
     assert "NULL is sent in the clear" in told[0].figures
@@ -459,6 +643,7 @@ def test_whoever_excluded_all_places_is_told_so_and_nothing_about_a_place(path: 
     device = new_device(path, server)
     checked = device.check_campaign("noise")
     assert "You do not appear to have been in this area." in device.explain(checked, Place(NULL)).text
+    assert "your part of the map" not in device.explain(checked, Place(NULL)).text
     device.exclude(ExcludedPlace(latitude, longitude, 0.1))
     told = device.explain(checked, device.place(checked, {8: 0.9})).text
     assert "You excluded all your places in this area. Your phone answers as if you were never here." in told
@@ -522,6 +707,18 @@ def test_leaving_after_a_lost_confirmation_is_repeated(path: Path, server: FakeS
     assert device.leave("noise").state == "withdrawn"
 
 
+def test_whoever_never_heard_of_the_seat_can_leave_it(path: Path, server: FakeServer) -> None:
+    """The confirmation names a participant that this device does not know itself by."""
+    new_device(path.with_name("other"), server).join("noise", HOME)
+    server.interfere = lambda request, reply: no_answer() if request.method == "POST" else reply
+    device = new_device(path, server)
+    with pytest.raises(ServerUnreachable):
+        device.join("noise", HOME)
+    assert [seat.participant for seat in server.seats.values()] == [0, 1]
+    assert device.leave("noise").state == "withdrawn"
+    assert len(server.seats) == 1
+
+
 def test_it_is_too_late_to_leave_when_the_round_is_closed(path: Path, server: FakeServer) -> None:
     device = new_device(path, server)
     device.join("noise", HOME)
@@ -537,13 +734,15 @@ def test_a_confirmation_for_another_participant_is_refused(path: Path, server: F
     device = new_device(path, server)
     device.join("noise", HOME)
 
-    def other(request: HttpRequest, reply: HttpReply) -> HttpReply:
-        changed = reply.body.replace(b'"participant":0', b'"participant":1')
-        return HttpReply(200, body=changed) if request.method == "DELETE" else reply
-
-    server.interfere = other
-    with pytest.raises(CampaignRefused, match="is for another participant"):
-        device.leave("noise")
+    for right, wrong in ((b'"participant":0', b'"participant":1'), (b'"campaign":"noise"', b'"campaign":"other"')):
+        confirmed = Withdrawal(protocol=PROTOCOL, campaign="noise", participant=0).to_bytes()
+        changed = confirmed.replace(right, wrong)
+        assert changed != confirmed
+        server.interfere = lambda request, reply, changed=changed: (  # type: ignore[misc]
+            HttpReply(200, body=changed) if request.method == "DELETE" else reply
+        )
+        with pytest.raises(CampaignRefused, match="is for another participant"):
+            device.leave("noise")
 
 
 # --- who is on the other side -------------------------------------------------------------------------------------
@@ -572,6 +771,20 @@ def test_a_device_with_a_link_refuses_any_other_key_terms_or_policy(
         device.join("noise", HOME, link=link_to(server, **{what: "b" * 64}))
     assert {request.method for request in server.requests} == {"GET"}
     assert device.ledger.entries() == {}
+
+
+def test_a_link_need_not_name_the_policy(path: Path, server: FakeServer) -> None:
+    link = replace(link_to(server), policy_hash=None)
+    assert new_device(path, server).join("noise", HOME, link=link).state == "acknowledged"
+
+
+def test_a_device_that_comes_back_compares_with_its_link_again(path: Path, server: FakeServer) -> None:
+    server.interfere = flaky([no_answer] * 4)
+    with pytest.raises(ServerUnreachable):
+        new_device(path, server).join("noise", HOME, link=link_to(server))
+    with pytest.raises(CampaignRefused, match="your invite link names: the policy differs"):
+        new_device(path, server).join("noise", HOME, link=link_to(server, policy_hash="d" * 64))
+    assert len(server.bodies("/report")) == 4
 
 
 def test_a_link_to_another_campaign_or_server_is_refused(path: Path, server: FakeServer) -> None:
@@ -669,7 +882,7 @@ def test_a_server_with_another_key_at_the_same_address_is_refused(path: Path) ->
     honest.interfere = flaky([no_answer] * 4)
     with pytest.raises(ServerUnreachable):
         new_device(path, honest).join("noise", HOME)
-    with pytest.raises(CampaignRefused, match="the server's key differs"):
+    with pytest.raises(CampaignRefused, match="that you were shown when you joined: the server's key differs"):
         new_device(path, evil).join("noise", HOME)
     assert {request.method for request in evil.requests} == {"GET"}
 

@@ -21,7 +21,19 @@ from crowdveil.client import PrivacyLimits, Spent
 from crowdveil.errors import CampaignRefused, LimitReached, NotPrivateError, OutsideLimits
 from crowdveil.policy.files import MAGIC
 from crowdveil.wire import new_private_key
-from tests.client.fake_server import AREA, LN4, LN64, TARGETS, FakeServer, clear_policy, new_device, small_policy
+from tests.client.fake_server import (
+    AREA,
+    LN4,
+    LN8,
+    LN64,
+    TARGETS,
+    THRESHOLDS,
+    FakeServer,
+    clear_policy,
+    new_device,
+    small_policy,
+    three_grades,
+)
 from tests.limits.some_terms import spread_squares, towers
 from tests.town import square_town
 
@@ -37,6 +49,7 @@ def serve(server: FakeServer, policy: cv.Policy) -> None:
         "epsilon_per_km": policy.epsilon_per_km,
         "null_epsilon": policy.null_epsilon,
         "grade_epsilon": policy.grade_epsilon,
+        "lower_deltas": list(THRESHOLDS[1 : max(1, policy.grades - 1)]),
     }
 
 
@@ -59,13 +72,13 @@ def tells_outside(weights: IntArray) -> None:
 
 
 def tells_grades(weights: IntArray) -> None:
-    """Occasional visitors are never taken for regular ones."""
+    """Visitors of the second grade are never taken for regular ones."""
     hits = weights[len(AREA) : 2 * len(AREA), 0].copy()
     weights[len(AREA) : 2 * len(AREA), 0] = 0
     weights[len(AREA) : 2 * len(AREA), 1] += hits
 
 
-def three_grades() -> cv.Policy:
+def one_more_grade() -> cv.Policy:
     policy = small_policy()
     weights = np.vstack([policy.weights[:36], policy.weights[:36], policy.weights[36:]])
     weights = np.hstack([weights, np.zeros((len(weights), 1), dtype=np.int64)])
@@ -103,6 +116,11 @@ def as_promised_but(policy: Callable[[], cv.Policy]) -> Attack:
         server.policy_hash = other.hash
 
     return attack
+
+
+def fewer_grades_than_announced(server: FakeServer) -> None:
+    serve(server, small_policy(grade_epsilon=LN8))
+    server.terms["lower_deltas"] = [0.2]
 
 
 def inflated_points() -> cv.Policy:
@@ -178,8 +196,28 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
     "a huge ε₀": (announce_and_hand_out(lambda: small_policy(null_epsilon=5.0)), "ε₀ = 5; this device accepts at most"),
     "a huge ε₁": (
         announce_and_hand_out(lambda: small_policy(grade_epsilon=5.0)),
-        "ε₁ = 5; this device accepts at most",
+        "ε₁ = 5 from each of 2 grades to the next, 5 in all; this device accepts at most 4.15888",
     ),
+    "an ε₁ that only two grades could have": (
+        announce_and_hand_out(lambda: three_grades(LN64)),
+        "ε₁ = 4.15888 from each of 3 grades to the next, 8.31777 in all; this device accepts at most 4.15888",
+    ),
+    "a small ε₁ over many grades": (
+        announce(lower_deltas=[0.4, 0.3, 0.2, 0.1], grade_epsilon=log(4)),
+        "ε₁ = 1.38629 from each of 6 grades to the next, 6.93147 in all",
+    ),
+    "thresholds that do not fall": (announce(lower_deltas=[0.2, 0.3]), "lower_deltas should fall"),
+    "a threshold above the first": (announce(lower_deltas=[0.5]), "lower_deltas should fall"),
+    "a threshold that everyone passes": (announce(lower_deltas=[0.0]), "lower_deltas"),
+    "NaN for a threshold": (announce(lower_deltas=[NAN]), "NaN"),
+    "thresholds by the hundred": (announce(lower_deltas=[0.4 / n for n in range(1, 101)]), "lower_deltas"),
+    "grades in the clear form": (
+        announce(lower_deltas=[0.2], null_epsilon=None, grade_epsilon=None),
+        "lower_deltas applies only to grades",
+    ),
+    "too few constants": (announce(profile_constants=[0.0] * 6), "profile_constants"),
+    "a huge constant": (announce(profile_constants=[0.0] * 6 + [51.0]), "profile_constants"),
+    "NaN for a constant": (announce(profile_constants=[0.0] * 6 + [NAN]), "NaN"),
     "a row for outside that breaks its ε₀": (
         announce_and_hand_out(lambda: changed_rows(tells_outside, small_policy(null_epsilon=log(2)))),
         "Being outside is NOT protected",
@@ -188,7 +226,8 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
         announce_and_hand_out(lambda: changed_rows(tells_grades)),
         "The regularity of visits is NOT protected|NOT private",
     ),
-    "more grades than a device knows": (announce_and_hand_out(three_grades), "grades = 3, but 2 was announced"),
+    "more grades than were announced": (as_promised_but(one_more_grade), "grades = 3, but 2 was announced"),
+    "fewer grades than were announced": (fewer_grades_than_announced, "grades = 2, but 3 was announced"),
     "a threshold below the floor": (announce(delta=0.1), "δ = 0.1; this device accepts no less than 0.2"),
     "towers that name houses": (
         announce_and_hand_out(lambda: small_policy(towers(5.0, 0.03), (3,))),

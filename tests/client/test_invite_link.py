@@ -10,8 +10,8 @@ from crowdveil.client import InviteLink
 KEY, TERMS, POLICY = "a" * 64, "b" * 64, "c" * 64
 
 
-@pytest.mark.parametrize("server", ["https://crowd.example.org", "https://x.org/crowd", "http://127.0.0.1:8765"])
-@pytest.mark.parametrize("invite", [None, "card", "a b&c=d#e/f"])
+@pytest.mark.parametrize("server", ["https://crowd.example.org", "https://x.org/join/crowd", "http://127.0.0.1:8765"])
+@pytest.mark.parametrize("invite", [None, "", "card", "a b&c=d#e/f"])
 @pytest.mark.parametrize("policy", [None, POLICY])
 @pytest.mark.parametrize("page", [None, "https://page.example.net/", "file:///home/me/page/index.html"])
 def test_a_link_is_read_as_it_was_written(
@@ -43,6 +43,7 @@ def test_the_forms_are_those_that_pages_read() -> None:
         f"https://crowd.example.org/join/noise#key={KEY}&terms={TERMS}&policy=1",
         f"https://crowd.example.org/join/noise#key={KEY}&key={KEY}&terms={TERMS}",
         f"https://crowd.example.org/join/noise#key={KEY}&terms={TERMS}&more=1",
+        f"https://crowd.example.org/join/noise#key={KEY}&&terms={TERMS}",
         f"https://page.example.net/#server=https://crowd.example.org&key={KEY}&terms={TERMS}",
         f"https://page.example.net/#server=http://crowd.example.org&campaign=noise&key={KEY}&terms={TERMS}",
         f"http://crowd.example.org/join/noise#key={KEY}&terms={TERMS}",
@@ -51,3 +52,28 @@ def test_the_forms_are_those_that_pages_read() -> None:
 def test_what_is_no_link_is_refused(text: str) -> None:
     with pytest.raises(cv.InputError, match=r"link|url"):
         InviteLink.parse(text)
+
+
+INCOMPLETE = "the link is incomplete: copy all of it$"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "https://crowd.example.org/join/noise#key",
+            f"link = 'https://crowd.example.org/join/noise#key': {INCOMPLETE}",
+        ),
+        ("https://crowd.example.org/noise", "link = 'https://crowd.example.org/noise': should be an invite link such"),
+        (f"https://crowd.example.org/join/noise#terms={TERMS}", f"link key = '': {INCOMPLETE}"),
+        (f"https://crowd.example.org/join/noise#key={KEY}", f"link terms = '': {INCOMPLETE}"),
+        (f"https://crowd.example.org/join/noise#key={KEY}&terms={TERMS}&policy=1", f"link policy = '1': {INCOMPLETE}"),
+    ],
+)
+def test_a_refusal_names_what_is_missing(text: str, said: str) -> None:
+    with pytest.raises(cv.InputError, match=f"^{said}"):
+        InviteLink.parse(text)
+
+
+def test_the_address_of_the_server_has_no_final_slash() -> None:
+    assert InviteLink("https://crowd.example.org/", "noise", None, KEY, TERMS).server == "https://crowd.example.org"

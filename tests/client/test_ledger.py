@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import sqlite3
@@ -12,12 +13,14 @@ import sys
 from contextlib import closing
 from math import log
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 import crowdveil as cv
-from crowdveil.client import ExcludedPlace, Ledger, PrivacyLimits, ReportKey, Spent
-from crowdveil.client.ledger import DrawTerms
+from crowdveil.client import ExcludedPlace, Ledger, PrivacyLimits, ReportKey, Spent, ledger_file
+from crowdveil.client.events import LedgerEvent, next_event, read_events
+from crowdveil.client.ledger import DrawTerms, utc_now
 from crowdveil.errors import CampaignRefused, LimitReached, OutsideLimits
 from crowdveil.limits import Charge, Lattice
 from crowdveil.profile.place import Place
@@ -188,6 +191,26 @@ def test_a_second_ledger_cannot_replace_the_first(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
+def test_an_unfinished_draft_is_not_written_over(path: Path) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    draft.write_bytes(b"someone is writing this")
+    with pytest.raises(cv.FileFormatError, match="File exists"):
+        Ledger.create(path)
+    assert draft.read_bytes() == b"someone is writing this"
+
+
+def test_a_ledger_in_use_is_waited_for_and_then_said_to_be_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger.create(path)
+    monkeypatch.setattr(ledger_file, "LOCK_SECONDS", 0.05)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = monotonic()
+        with pytest.raises(cv.FileFormatError, match="the ledger is busy"):
+            ledger.spent()
+        assert monotonic() - began < 3
+    assert ledger.spent() == Spent()
+
+
 # --- time ---------------------------------------------------------------------------------------------------------
 
 
@@ -228,6 +251,24 @@ def test_a_limit_for_twelve_months_counts_the_last_twelve_months(path: Path) -> 
     ledger.draw_once(key("d"), drawn(), lambda: (0, "hit"))
     assert ledger.spent().reports == 3
     assert ledger.spent_ever() == Spent(5 * LN4, 5 * LN64, 0, 4)
+    now[0] = at("1970-01-01")
+    assert ledger.spent().reports == 3
+
+
+def test_twelve_months_end_after_366_days(path: Path) -> None:
+    now = [at("2030-01-01")]
+    ledger = Ledger.create(
+        path, limits=PrivacyLimits(span="twelve-months"), already_spent=Spent(1.0, 1.0), clock=lambda: now[0]
+    )
+    ledger.draw_once(key("c"), drawn(2.0, 2.0), lambda: (0, "hit"))
+    now[0] = at("2031-01-02")
+    assert ledger.spent() == Spent(3.0, 3.0, 0, 1)
+    now[0] = "2031-01-02T00:00:01+00:00"
+    assert ledger.spent() == Spent()
+
+
+def test_times_are_in_utc_and_to_the_second() -> None:
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", utc_now())
 
 
 def test_for_life_nothing_is_forgotten(path: Path) -> None:
@@ -363,6 +404,9 @@ def test_the_secret_and_the_symbol_are_not_in_what_is_printed(path: Path) -> Non
     ledger.begin(key("c"), lambda: "a-secret", {"name": "C", "server": "", "terms_hash": "t"})
     assert "a-secret" not in repr(ledger.draw_once(key("c"), drawn(), lambda: (4711, "cell 4711")))
     assert "4711" not in repr(ledger.entry(key("c")))
+    begun = ledger.begin(key("d"), lambda: "a-secret", {"name": "D", "server": "", "terms_hash": "t"})
+    assert repr(begun) == f"LedgerEntry(d: joining, nothing charged, {begun.at})"
+    assert "nothing charged" not in repr(ledger.entry(key("c")))
 
 
 # --- moving -------------------------------------------------------------------------------------------------------
@@ -373,6 +417,7 @@ def filled(path: Path) -> Ledger:
     ledger.begin(key("c"), lambda: "a-secret", {"name": "C", "server": "https://s.org", "terms_hash": "t" * 64})
     ledger.draw_once(key("c"), drawn(), lambda: (5, "hit"))
     ledger.keep_place(key("d"), "t" * 64, set(), lambda: Place(7, 1))
+    ledger.keep_place(ReportKey(SERVER_KEY, "d", 1), "t" * 64, set(), lambda: Place(8, 0))
     ledger.exclude(HOME)
     return ledger
 
@@ -386,6 +431,7 @@ def test_a_ledger_moves_to_another_device_and_the_old_one_is_retired(path: Path)
     assert new.entries() == old.entries()
     assert new.find("c", "https://s.org") == old.entry(key("c"))
     assert new.keep_place(key("d"), "t" * 64, set(), never_picked) == Place(7, 1)
+    assert new.keep_place(ReportKey(SERVER_KEY, "d", 1), "t" * 64, set(), never_picked) == Place(8, 0)
     assert list(new.excluded().values()) == [HOME]
     assert new.acknowledge(key("c"), "ab").state == "acknowledged"
     assert not new.retired
@@ -435,7 +481,7 @@ def test_an_export_that_was_altered_truncated_or_comes_from_elsewhere_is_refused
     good = json.loads(text)
     not_retired = {**good, "events": good["events"][:-1], "head": [good["events"][-2][0], good["events"][-2][-1]]}
     wrong = {
-        "cut": (text[: len(text) // 2], "not JSON, or cut short"),
+        "cut": (text[: len(text) // 2], "bad: ledger: not JSON, or cut short"),
         "empty": ("", "not JSON, or cut short"),
         "another file": ('{"kind": "grid"}', "is not an exported ledger"),
         "a list": ("[]", "is not an exported ledger"),
@@ -486,3 +532,36 @@ def test_two_processes_on_one_ledger_draw_one_value(path: Path) -> None:
     assert said[0] == said[1]
     assert said[0].count(",") == 19
     assert Ledger(path).spent().reports == 20
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("drawn", {"epsilon_per_km": None}),
+        ("drawn", {"epsilon_per_km": -1.0}),
+        ("drawn", {"null_epsilon": -1.0}),
+        ("drawn", {"clear": None}),
+        ("drawn", {"lattice": None}),
+        ("drawn", {"notice": {}}),
+        ("drawn", {"symbol": None}),
+        ("created", {"limits": {"epsilon_per_km": -1.0}}),
+        ("created", {"already_spent": {"epsilon_per_km": -1.0}}),
+        ("limits", {"limits": None}),
+    ],
+)
+def test_a_chain_that_is_whole_but_lacks_what_the_sums_are_made_of_is_refused(
+    path: Path, kind: str, change: dict[str, object]
+) -> None:
+    """Whoever can write the file can compute the digests; what cannot be charged is refused all the same."""
+    ledger = filled(path)
+    ledger.change_limits(PrivacyLimits())
+    with ledger_file.transaction(path) as (_, events):
+        pass
+    forged: list[LedgerEvent] = []
+    for event in events:
+        body = {**event.body, **(change if event.kind == kind else {})}
+        body = {name: value for name, value in body.items() if value is not None}
+        forged.append(next_event(forged, event.key, event.kind, body, event.at))
+    number = next(event.number for event in forged if event.kind == kind)
+    with pytest.raises(cv.FileFormatError, match=f"event {number} cannot be read"):
+        read_events([event.row() for event in forged], [len(forged) - 1, forged[-1].digest])

@@ -44,7 +44,7 @@ def test_a_campaign_is_run_from_draft_to_record(server: ServerHarness, operator:
     assert (view.state, view.selected) == ("finished", 3)
     rows = list(csv.DictReader(io.StringIO(operator.selection_csv(NAME))))
     assert list(rows[0]) == list(SelectionRow.model_fields)
-    assert [int(row["participant"]) for row in rows] == list(operator.record(NAME).selection.participants)
+    assert [int(row["participant"]) for row in rows] == list(operator.record(NAME).selections[0].participants)
 
 
 def test_a_preview_keeps_nothing(operator: Operator) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -57,6 +59,7 @@ def test_the_same_device_joins_over_http(tmp_path: Path) -> None:
         *("content-type", "content-length", "authorization"),
     }
     assert {request.headers["user-agent"] for request in server.requests} == {"crowdveil-device"}
+    assert {request.headers["accept-encoding"] for request in server.requests} == {"identity"}
 
 
 def test_redirects_are_not_followed_and_cookies_not_kept() -> None:
@@ -81,6 +84,50 @@ def test_an_unreachable_server_and_an_endless_reply_are_the_same_error(monkeypat
         http.send(HttpRequest("GET", "/v1/campaigns/noise/rounds/0/policy"))
     with HttpTransport(url) as http, pytest.raises(ServerUnreachable, match="ConnectError"):
         http.send(HttpRequest("GET", "/"))
+
+
+def test_a_long_reply_is_read_whole_with_its_headers_in_lower_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = FakeServer(small_policy())
+    long = bytes(range(256)) * 4096
+    server.interfere = lambda _, __: HttpReply(503, {"Retry-After": "7"}, long)
+    monkeypatch.setattr(transport, "MAX_REPLY_BYTES", len(long))
+    with listening(server) as url, HttpTransport(url) as http:
+        reply = http.send(HttpRequest("GET", "/"))
+    assert reply.body == long
+    assert reply.headers["retry-after"] == "7"
+
+
+def test_only_a_proxy_that_is_named_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy from the environment would see where a device's requests go."""
+    server = FakeServer(small_policy())
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with listening(server) as url:
+        with HttpTransport(url) as http:
+            assert http.send(HttpRequest("GET", "/v1/campaigns/noise")).status == 200
+        with HttpTransport("http://127.0.0.2:9", proxy=url) as http:
+            http.send(HttpRequest("GET", "/v1/campaigns/noise"))
+    assert [request.path for request in server.requests] == [
+        "/v1/campaigns/noise",
+        "http://127.0.0.2:9/v1/campaigns/noise",
+    ]
+
+
+def test_a_server_that_does_not_answer_in_time_is_unreachable() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        HttpTransport(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout_s=0.1) as http,
+    ):
+        began = monotonic()
+        with pytest.raises(ServerUnreachable, match="ReadTimeout"):
+            http.send(HttpRequest("GET", "/"))
+        assert monotonic() - began < 3
+
+
+def test_only_the_slashes_at_the_end_of_an_address_are_dropped() -> None:
+    assert transport.check_url("https://crowd.example.org/X/") == "https://crowd.example.org/X"
 
 
 @pytest.mark.parametrize(

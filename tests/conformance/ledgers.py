@@ -1,4 +1,4 @@
-"""Vectors of exported ledgers, of files that are no exports, and of invite links."""
+"""Vectors of exported ledgers, of files that are no exports, of invite links, and of the keys of reports."""
 
 from __future__ import annotations
 
@@ -11,27 +11,47 @@ from pathlib import Path
 from typing import Any
 
 from crowdveil.area import Grid
+from crowdveil.certify import certify
+from crowdveil.client.device import CheckedCampaign
 from crowdveil.client.events import ReportKey
 from crowdveil.client.excluded import ExcludedPlace
 from crowdveil.client.invite_link import InviteLink
 from crowdveil.client.ledger import DrawTerms, Ledger
 from crowdveil.errors import CrowdveilError
 from crowdveil.limits import Charge, Lattice, PrivacyLimits, Spent
+from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.profile.place import Place
 from crowdveil.wire import RoundNotice, Terms, public_key
 from tests.conformance.limits import doubles
-from tests.conformance.messages import HASH, OTHER_KEY, PRIVATE_KEY, TERMS
+from tests.conformance.messages import HASH, OTHER_KEY, PANELS, PRIVATE_KEY, TERMS, announced
 
 Case = dict[str, Any]
 TIMES = ("2025-01-01T00:00:00+00:00", "2026-03-01T10:00:00+00:00", "2026-03-02T10:00:00+00:00")
 
 
 def ledger_cases() -> Iterator[Case]:
-    """Exported ledgers with what they say, files that are refused, and invite links."""
+    """Exported ledgers with what they say, files that are refused, invite links, and keys of reports."""
     with tempfile.TemporaryDirectory() as folder:
         for number, span in enumerate(("lifetime", "twelve-months")):
             yield from _ledger(Path(folder) / str(number), span)
     yield from _links()
+    yield from _keys()
+
+
+def _keys() -> Iterator[Case]:
+    """What a device's report is known by, in a campaign that is asked once and in panels."""
+    grid = Grid.on_lattice(48.10, 11.50, 48.13, 11.54, cell_km=1.0)
+    policy = optimal_policy(grid, None, [1], epsilon_per_km=1.0, beta=0.1, null_epsilon=2.0, grade_epsilon=2.0)
+    certificate, charge = certify(policy), Charge(1.0, 2.0, False)
+    for given in ({}, *PANELS):
+        terms = Terms.model_validate({**TERMS, **given})
+        for number in range(terms.rounds):
+            announcement = announced(terms, number=number)
+            assert announcement.notice is not None, "a round is open"
+            checked = CheckedCampaign(
+                announcement, announcement.notice, grid, policy, certificate, charge, Lattice.of(grid)
+            )
+            yield {"kind": "key", "announcement": announcement.to_bytes().decode(), "key": list(checked.key)}
 
 
 def _ledger(path: Path, span: str) -> Iterator[Case]:

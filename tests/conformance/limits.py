@@ -96,7 +96,7 @@ def _terms_cases() -> Iterator[Case]:
         yield _terms({"area": area}, usual)
         yield _terms({"area": area}, replace(usual, cell_km=0.1, cells_within_2_km=1, gap_km=20.0, min_cells=2))
     city = _squares(6).describe()
-    for change in (
+    changes: tuple[Case, ...] = (
         {"epsilon_per_km": 2.0},
         {"epsilon_per_km": nextafter(LN4, 2)},
         {"epsilon_per_km": 1e-9},
@@ -104,14 +104,19 @@ def _terms_cases() -> Iterator[Case]:
         {"targets": [10**6]},
         {"targets": list(range(36))},
         {"delta": 1.0},
-        {"delta": 0.2},
-        {"delta": 0.19},
+        {"delta": 0.2, "lower_deltas": [0.1]},
+        {"delta": 0.19, "lower_deltas": []},
+        {"lower_deltas": [0.5, 0.2]},
+        {"lower_deltas": [], "grade_epsilon": LN64},
+        {"lower_deltas": [], "grade_epsilon": nextafter(LN64, 5)},
+        {"lower_deltas": [], "grade_epsilon": 4.2},
         {"null_epsilon": nextafter(LN64, 5)},
-        {"grade_epsilon": nextafter(LN64, 5)},
-        {"grade_epsilon": None},
+        {"grade_epsilon": 2.1},
+        {"grade_epsilon": None, "lower_deltas": []},
         {"null_epsilon": 2.5},
-        {"null_epsilon": None, "grade_epsilon": None},
-    ):
+        {"null_epsilon": None, "grade_epsilon": None, "lower_deltas": []},
+    )
+    for change in changes:
         for limits in (usual, replace(usual, clear_reports=1)):
             yield _terms({"area": city, **change}, limits)
 
@@ -163,16 +168,24 @@ def _cost_cases() -> Iterator[Case]:
                 "spent": doubles(asdict(spent)),
                 "text": describe_use(spent, limits),
             }
-            for loss in ((LN4, LN64, LN64), (1e-9, 1e-9, None), (LN4, 1.0, 3.0), (0.5, None, None), (3.0, 5.0, 0.01)):
+            for *loss, lower in (
+                (LN4, LN64, LN64, ()),
+                (LN4, LN64, LN64 / 2, (0.2,)),
+                (1e-9, 1e-9, None, ()),
+                (LN4, 1.0, 3.0, (0.5, 0.25)),
+                (0.5, None, None, ()),
+                (3.0, 5.0, 0.01, (0.1,)),
+            ):
                 names = ("epsilon_per_km", "null_epsilon", "grade_epsilon")
-                terms = Terms.model_validate({**TERMS, **dict(zip(names, loss, strict=True))})
+                given = dict(zip(names, loss, strict=True))
+                terms = Terms.model_validate({**TERMS, **given, "lower_deltas": lower})
                 charge = Charge.of(terms, limits)
                 left = more_reports(spent, charge, limits)
                 yield {
                     "kind": "totals",
                     "limits": limits.as_dict(),
                     "spent": doubles(asdict(spent)),
-                    "terms": [None if one is None else double(one) for one in loss],
+                    "terms": [None if one is None else double(one) for one in (*loss, *lower)],
                     "charge": doubles(asdict(charge)),
                     "after": doubles(asdict(spent.plus([charge, charge]))),
                     "more": left,

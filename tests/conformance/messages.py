@@ -8,6 +8,7 @@ from typing import Any
 
 from crowdveil.codec import canonical_json, parse_json
 from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.vocabulary import ParticipantState
 from crowdveil.wire import (
     PROBLEMS,
     Announcement,
@@ -25,6 +26,7 @@ from crowdveil.wire import (
     secret_digest,
 )
 from crowdveil.wire.message import Message
+from crowdveil.wire.participant import STATUS_BYTES
 from crowdveil.wire.signing import SMALL_ORDER
 
 Case = dict[str, Any]
@@ -32,6 +34,13 @@ WRONG: tuple[Any, ...] = (None, True, -1, 1.5, 2**53, "", "x", "X" * 64, [], [Tr
 HASH = "0123456789abcdef" * 4
 PRIVATE_KEY = "11" * 32
 OTHER_KEY = "22" * 32
+DAY_S = 86_400
+PANELS: tuple[Case, ...] = (
+    {"panel": True, "rounds": 1},
+    {"panel": True, "renewal_s": 30 * DAY_S},
+    {"panel": True, "rounds": 2, "renewal_s": 1},
+)
+"""What panels say beside the other terms."""
 SEAT = Seat(protocol=1, campaign="winter-air", participant=317, round=2, policy_hash=HASH, terms_hash=HASH[::-1])
 TERMS: Case = {
     "protocol": 1,
@@ -41,14 +50,19 @@ TERMS: Case = {
     "offer": "A sensor,\nand our thanks",
     "area": {"kind": "points", "centres_m": [[0, 0], [1000, 0]]},
     "targets": [1],
+    "target_names": None,
     "epsilon_per_km": 1.3862943611198906,
     "null_epsilon": 4.1588830833596715,
-    "grade_epsilon": 4.1588830833596715,
+    "grade_epsilon": 2.0794415416798357,
     "delta": 0.7,
+    "lower_deltas": [0.2],
+    "profile_constants": None,
     "rule": "target-aware",
     "period": "week",
     "enrolment": "open",
     "rounds": 3,
+    "panel": False,
+    "renewal_s": None,
     "seed_hash": HASH,
 }
 
@@ -84,18 +98,52 @@ def message_cases() -> Iterator[Case]:
             for wrong in WRONG:
                 yield _read(Announcement, json.dumps({**open_round, part: {**open_round[part], field: wrong}}))
         yield _read(Announcement, json.dumps({**open_round, part: {**open_round[part], "more": 1}}))
-    for change in ({"null_epsilon": None}, {"null_epsilon": None, "grade_epsilon": None}, {"grade_epsilon": None}):
+    changes: tuple[Case, ...] = (
+        {"null_epsilon": None},
+        {"null_epsilon": None, "grade_epsilon": None},
+        {"grade_epsilon": None},
+        *({"target_names": names} for names in (["Zoo"], ["x" * 200], ["x" * 201], [""], ["a", "b"], ["a\u202eb"])),
+        *PANELS,
+        {"panel": True},
+        {"panel": True, "rounds": 1, "renewal_s": DAY_S},
+        {"renewal_s": DAY_S},
+    )
+    for change in changes:
         yield _read(Announcement, json.dumps({**open_round, "notice": None, "terms": {**TERMS, **change}}))
     yield from _read_cases(Withdrawal, {"protocol": 1, "campaign": "winter-air", "participant": 3})
     yield from _read_cases(Seat, json.loads(SEAT.to_bytes()))
     yield from _read_cases(Receipt, json.loads(Receipt.of("winter-air", 3, Report.of(SEAT, 1)).to_bytes()))
-    for state in ("seated", "selected"):
-        status = ParticipantStatus.of("winter-air", 317, state, "Come to the bridge 🌉")
-        yield {"kind": "ParticipantStatus", "body": status.to_bytes().decode(), "ok": True}
+    yield from _status_cases()
     for kind in PROBLEMS:
         yield from _read_cases(Problem, json.loads(Problem.of(kind, "why").to_bytes()))
     told = Problem.of_input(InputError("round", 5, "should be 0"))
     yield from _read_cases(Problem, json.loads(told.to_bytes()))
+
+
+def _status_cases() -> Iterator[Case]:
+    """Statuses, and the same with other selections in as many bytes."""
+    offer = "Come to the bridge 🌉"
+    cases: tuple[tuple[ParticipantState, int, tuple[int, ...]], ...] = (
+        ("seated", 0, ()),
+        ("reported", 3, ()),
+        ("selected", 1, (0,)),
+        ("selected", 52, (3, 17, 51)),
+        ("selected", 1000, tuple(range(900, 1000))),
+    )
+    for state, selections, chosen in cases:
+        status = ParticipantStatus.of("winter-air", 317, state, offer, selections=selections, chosen=chosen)
+        yield {"kind": "ParticipantStatus", "body": status.to_bytes().decode(), "ok": True}
+        yield from _resized(status, selections=[-1, 1.5, None, "3", True, 2**53, 7])
+        yield from _resized(status, chosen=[None, 3, [], [0], [-1], [1.5], ["0"], [True], [2**53], list(range(33))])
+        yield from _resized(status, state=["seated", "selected", "chosen"])
+
+
+def _resized(status: ParticipantStatus, **changes: list[Any]) -> Iterator[Case]:
+    for field, values in changes.items():
+        for value in values:
+            bare = {**json.loads(status.to_bytes()), field: value, "padding": ""}
+            size = len(canonical_json(bare).encode("ascii"))
+            yield _read(ParticipantStatus, canonical_json({**bare, "padding": " " * (STATUS_BYTES - size)}))
 
 
 def _read_cases(kind: type[Message], document: Case) -> Iterator[Case]:
@@ -123,17 +171,24 @@ def _read(kind: type[Message], body: str) -> Case:
 def notice_cases() -> Iterator[Case]:
     """Terms with their hashes, notices with who signed them, and which of them prove a split view."""
     terms = Terms.model_validate(TERMS)
-    for change in (
+    changes: tuple[Case, ...] = (
         {},
         {"name": "Winter"},
         {"epsilon_per_km": 1},
         {"epsilon_per_km": 0.1},
-        {"delta": 5e-324},
-        {"grade_epsilon": None},
-        {"null_epsilon": None, "grade_epsilon": None},
+        {"delta": 5e-324, "lower_deltas": []},
+        {"lower_deltas": []},
+        {"lower_deltas": [0.5, 0.25, 0.125]},
+        {"profile_constants": [-3, 0.8370, -0.9560, 1e-7, 0.5192, 50, -50]},
+        {"grade_epsilon": None, "lower_deltas": []},
+        {"null_epsilon": None, "grade_epsilon": None, "lower_deltas": []},
         {"targets": [1, 0]},
+        {"target_names": ["Hauptbahnhof – Zürich 🌫"]},
+        {"targets": [1, 0], "target_names": ["b", "a"]},
+        *PANELS,
         {"area": {"kind": "points", "centres_m": [[0, 0], [10**15, -3]], "é": ["🌫"]}},
-    ):
+    )
+    for change in changes:
         changed = Terms.model_validate({**TERMS, **change})
         yield {"kind": "terms", "announcement": announced(changed).to_bytes().decode(), "hash": changed.hash}
     notices = [

@@ -17,7 +17,8 @@ from crowdveil.draw import draw
 from crowdveil.errors import CrowdveilError
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.solver.optimal import optimal_policy
-from crowdveil.profile import Periods, count_visits, recency
+from crowdveil.policy.solver.stack import panel_policy, policy_per_target
+from crowdveil.profile import LogisticConstants, Periods, count_visits, logistic
 from crowdveil.profile.place import choose_graded_place, choose_place
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
@@ -98,8 +99,26 @@ PROTECTIONS: tuple[dict[str, Any], ...] = (
     {},
     {"null_epsilon": log(16)},
     {"null_epsilon": log(64), "grade_epsilon": log(64)},
+    {"null_epsilon": log(64), "grade_epsilon": log(8), "grade_chances": (0.7, 0.3, 0.03)},
 )
-"""The clear form, "no place" protected alone, and place, grade and being outside protected together."""
+"""The clear form, "no place" protected alone, and place, two or three grades and being outside protected together."""
+
+
+def made_stacks(area: Area) -> list[Policy]:
+    """Policies with a symbol for each target, and panels over some or all cells."""
+    prior = np.linspace(1, 3, len(area)) / np.linspace(1, 3, len(area)).sum()
+    graded: dict[str, Any] = {"null_epsilon": log(64), "grade_epsilon": log(8)}
+    chances = (0.7, 0.3, 0.03)
+    return [
+        policy_per_target(area, prior, [7, 3], epsilon_per_km=log(4), betas=[0.02, 0.03]),
+        policy_per_target(area, prior, [7, 3, 11], epsilon_per_km=log(4), betas=[0.2] * 3, completion="informative"),
+        policy_per_target(
+            area, None, [7, 3], epsilon_per_km=log(4), betas=[0.1, 0.2], grade_chances=chances, null_share=0.1, **graded
+        ),
+        panel_policy(area, epsilon_per_km=log(4)),
+        panel_policy(area, [8, 2, 5, 11], targets=[5, 2], epsilon_per_km=log(4), null_epsilon=log(16)),
+        panel_policy(area, epsilon_per_km=log(4), grades=3, **graded),
+    ]
 
 
 def _policies(generator: np.random.Generator) -> list[Policy]:
@@ -109,6 +128,7 @@ def _policies(generator: np.random.Generator) -> list[Policy]:
         for protection in PROTECTIONS
         for completion in ("equal", "informative")
     ]
+    made += made_stacks(grid)
     n = len(grid)
     weights = generator.multinomial(1 << 12, np.full(5, 0.2), size=n)
     made.append(Policy(grid, 40.0, (0,), weights, symbols=("hit", "0", "1", "2", "3"), bits=12))
@@ -172,21 +192,24 @@ def _profile_case(area: Area, centres: np.ndarray[Any, Any], days: int, generato
     utc_s = np.where(midnight, utc_s // 86_400 * 86_400 - offset_s + generator.integers(-1, 2, size=visits), utc_s)
     at[:, 1] = (at[:, 1] + 180) % 360 - 180
     whole = Visits(("me",), np.zeros(visits, dtype=np.int64), utc_s, offset_s, at[:, 0], at[:, 1])
-    half_life = float(generator.choice([1.0, 4.0, 8.5, np.inf]))
+    constants = None
+    if generator.random() < 0.5:
+        constants = LogisticConstants("day" if days == 1 else "week", tuple(generator.normal(0, 2, 7).tolist()))
     counts = count_visits(whole, area, Periods(start, count, days))
-    profile = recency(counts, range(count), half_life).of(0)
+    profile = logistic(counts, range(count), constants).of(0)
     delta = float(generator.choice([0.05, 0.3, 0.7]))
+    thresholds = [delta, delta / 2, delta / 4][: int(generator.integers(1, 4))]
     targets = sorted(generator.choice(len(area), 3, replace=False).tolist() + list(profile)[:1])
     rule = str(generator.choice(["random", "target-aware"]))
     rng = int(generator.integers(1 << 30))
     place = choose_place(profile, delta, rule, sorted(set(targets)), lambda below: rng % below)  # type: ignore[arg-type]
-    graded = choose_graded_place(profile, delta, rule, sorted(set(targets)), lambda below: rng % below)  # type: ignore[arg-type]
+    graded = choose_graded_place(profile, thresholds, rule, sorted(set(targets)), lambda below: rng % below)  # type: ignore[arg-type]
     return {
         "area": area.to_json(),
         "start_day": first_s // 86_400,
         "count": count,
         "days": days,
-        "half_life": None if half_life == np.inf else half_life,
+        "constants": None if constants is None else list(constants.values),
         "visits": [
             list(row)
             for row in zip(
@@ -200,6 +223,7 @@ def _profile_case(area: Area, centres: np.ndarray[Any, Any], days: int, generato
         "left_out": dict(counts.left_out),
         "profile": [[cell, probability] for cell, probability in profile.items()],
         "delta": delta,
+        "thresholds": thresholds,
         "rule": rule,
         "targets": sorted(set(targets)),
         "rng": rng,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from crowdveil.certify import certify
 from crowdveil.certify.exponential import FRACTION_BITS, exponent_below, power_below
 from crowdveil.policy.policy import Completion, Policy
 from crowdveil.policy.solver.optimal import optimal_policy
+from tests.conformance.stacks import large_stacks, stacks
 
 BITS = (12, 31, 53, 53, 62)
 EPSILONS = (log(2), log(4), log(8), 0.05, 3.0)
@@ -31,13 +33,20 @@ def double(value: float) -> str:
 def policy_cases(generator: np.random.Generator, count: int) -> Iterator[Case]:
     """So many policies, of all makers in turn."""
     makers: list[Callable[[np.random.Generator], Policy]] = [_tight, _tight_last, _refined, _near_its_own, _one_sided]
-    optimal = _around_optimal(generator)
+    optimal, stacked = _around_optimal(generator), stacks(generator)
     for number in range(count):
-        turn = number % (len(makers) + 1)
-        policy = next(optimal) if turn == len(makers) else makers[turn](generator)
-        if generator.random() < 0.4:
+        turn = number % (len(makers) + 2)
+        others = optimal if turn == len(makers) else stacked
+        policy = makers[turn](generator) if turn < len(makers) else next(others)
+        if turn <= len(makers) and generator.random() < 0.4:
             policy = _protected(policy, generator)
         yield _case(policy, compact=generator.random() < 0.5)
+
+
+def large_cases() -> Iterator[Case]:
+    """Policies as large as a phone may have to read, compute and certify."""
+    for name, policy in large_stacks():
+        yield {"name": name, **_case(policy, compact=True)}
 
 
 def _case(policy: Policy, compact: bool) -> Case:
@@ -45,6 +54,9 @@ def _case(policy: Policy, compact: bool) -> Case:
     return {
         "compact" if compact else "json": base64.b64encode(policy.to_bytes()).decode() if compact else policy.to_json(),
         "hash": policy.hash,
+        "weights": hashlib.sha256(policy.weights.astype(">u8").tobytes()).hexdigest(),
+        "has_peaks": policy.peaks is not None,
+        "ok_at_99": certify(policy, epsilon_per_km=0.99 * policy.epsilon_per_km).cells_ok,
         "ok": found.ok,
         "cells_ok": found.cells_ok,
         "smallest": double(found.smallest_epsilon_per_km),

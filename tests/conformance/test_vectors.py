@@ -28,10 +28,17 @@ def test_policies_lie_on_both_sides_of_the_bound_and_on_it(vectors: Path) -> Non
     assert len(cases) == 240
     assert min(verdicts[True, True], verdicts[False, True], verdicts[False, False]) > 10
     assert len({case["hash"] for case in cases}) > 200
+    assert {case["ok"] for case in cases if case["has_peaks"]} == {True, False}
 
 
 def test_every_kind_of_vector_has_cases_that_pass_and_cases_that_are_refused(vectors: Path) -> None:
-    for name, field in (("areas", "digest"), ("canonical", "canonical"), ("traces", "visits"), ("profiles", "place")):
+    for name, field in (
+        ("areas", "digest"),
+        ("canonical", "canonical"),
+        ("traces", "visits"),
+        ("profiles", "place"),
+        ("descriptions", "hash"),
+    ):
         found = [case[field] is None for case in read(vectors / f"{name}.jsonl")]
         assert any(found), name
         assert not all(found), name

@@ -22,7 +22,8 @@ from tests.conformance.ledgers import ledger_cases
 from tests.conformance.limits import limit_cases
 from tests.conformance.messages import canonical_cases, message_cases, notice_cases
 from tests.conformance.places import area_cases, draw_cases, profile_cases
-from tests.conformance.policies import policy_cases
+from tests.conformance.policies import large_cases, policy_cases
+from tests.conformance.stacks import description_cases
 from tests.conformance.traces import trace_cases
 from tests.conformance.words import exponential_cases, word_cases
 
@@ -34,6 +35,7 @@ def write_vectors(out: Path, policies: int) -> None:
     """Write all vectors; each kind has a generator of its own, so that one does not change with another."""
     out.mkdir(parents=True, exist_ok=True)
     _write(out / "policies.jsonl", _policies(policies))
+    _write(out / "large_policies.jsonl", large_cases())
     _write(out / "areas.jsonl", area_cases(np.random.default_rng(SEED + 1)))
     _write(out / "draws.jsonl", draw_cases(np.random.default_rng(SEED + 2)))
     _write(out / "profiles.jsonl", profile_cases(np.random.default_rng(SEED + 3)))
@@ -46,6 +48,7 @@ def write_vectors(out: Path, policies: int) -> None:
     _write(out / "attacks.jsonl", attack_cases())
     _write(out / "words.jsonl", word_cases(np.random.default_rng(SEED + 4)))
     _write(out / "exponentials.jsonl", exponential_cases(np.random.default_rng(SEED + 5)))
+    _write(out / "descriptions.jsonl", description_cases(np.random.default_rng(SEED + 6)))
 
 
 def _policies(count: int) -> Iterator[Any]:

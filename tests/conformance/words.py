@@ -18,9 +18,10 @@ from crowdveil.formatting import exact, in_plain_words, percent_up, rounded_up, 
 from crowdveil.limits import Charge, PrivacyLimits, Spent
 from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.profile.place import Place
-from crowdveil.wire import Terms
+from crowdveil.vocabulary import ParticipantState
+from crowdveil.wire import ParticipantStatus, Terms
 from tests.conformance.messages import TERMS
-from tests.conformance.places import PROTECTIONS
+from tests.conformance.places import PROTECTIONS, made_stacks
 from tests.conformance.policies import double
 
 Case = dict[str, Any]
@@ -75,13 +76,48 @@ def word_cases(generator: np.random.Generator) -> Iterator[Case]:
             "rounded_up_below": rounded_up_below(value, value) if value > 0 else None,
             "plain_words": in_plain_words(value) if value > 0 else None,
         }
+    yield from _panel_words()
     yield from _loss_words()
     yield from _ledger_words()
     yield from _policy_words()
 
 
+NAMES = {3: "the library", 7: "the station"}
 NEIGHBOURS_KM = (0.25, 1.0004, 2.5)
 SPENT = (Spent(), Spent(log(4), log(64), 0, 1), Spent(2 * log(4), log(16), 1, 1200))
+
+
+def _panel_words() -> Iterator[Case]:
+    """Who asks, and what an answer was used for."""
+    renewals_s = (1, 59, 60, 90, 120, 150, 210, 3_600, 5_400, 7_200, 9_000, 86_400, 129_600, 30 * 86_400, 2**31)
+    changes: tuple[Case, ...] = (
+        {},
+        {"name": "L'air \\ \"d'hiver\""},
+        {"panel": True, "rounds": 1},
+        *({"panel": True, "rounds": rounds, "renewal_s": one} for one in renewals_s for rounds in (2, 12)),
+    )
+    for given in changes:
+        terms = Terms.model_validate({**TERMS, **given})
+        for number in {0, terms.rounds - 2, terms.rounds - 1} & {*range(terms.rounds)}:
+            yield {
+                "kind": "request",
+                "name": terms.name,
+                "rounds": terms.rounds,
+                "panel": terms.panel,
+                "renewal_s": terms.renewal_s,
+                "round": number,
+                "text": explain.describe_request(terms, number),
+            }
+    uses = ((0, ()), (1, ()), (1, (0,)), (4, ()), (4, (0, 3)), (1000, (999,)), (1000, range(968, 1000)))
+    for selections, chosen in uses:
+        state: ParticipantState = "selected" if chosen else "reported"
+        status = ParticipantStatus.of("winter-air", 3, state, "A sensor", selections=selections, chosen=tuple(chosen))
+        yield {
+            "kind": "use",
+            "selections": selections,
+            "chosen": list(chosen),
+            "text": explain.describe_use_of_answer(status),
+        }
 
 
 def _loss_words() -> Iterator[Case]:
@@ -96,13 +132,22 @@ def _loss_words() -> Iterator[Case]:
                 "figures": explain.loss_figures(epsilon, spent, NEIGHBOURS_KM[number]),
                 "cost": explain.describe_cost(Charge(epsilon, epsilon, False), spent, limits),
             }
-    for null_epsilon, grade_epsilon in ((None, None), (log(16), None), (log(64), log(64)), (9.0, 0.01)):
-        terms = Terms.model_validate({**TERMS, "null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon})
+    for null_epsilon, grade_epsilon, lower in (
+        (None, None, ()),
+        (log(16), None, ()),
+        (log(64), log(64), ()),
+        (log(64), log(8), (0.2,)),
+        (0.5, 3.0, (0.4, 0.2, 0.1)),
+        (9.0, 0.01, ()),
+    ):
+        losses = {"null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon}
+        terms = Terms.model_validate({**TERMS, **losses, "lower_deltas": lower})
         for number, spent in enumerate(SPENT):
             yield {
                 "kind": "presence",
                 "null_epsilon": None if null_epsilon is None else double(null_epsilon),
                 "grade_epsilon": None if grade_epsilon is None else double(grade_epsilon),
+                "lower_deltas": lower,
                 "spent": number,
                 "text": explain.describe_presence(terms, spent),
                 "without_place": explain.describe_presence(terms, spent, has_place=False),
@@ -149,32 +194,35 @@ def _ledger_words() -> Iterator[Case]:
 
 def _policy_words() -> Iterator[Case]:
     grid = Grid.from_bounds(48.1, 11.5, 48.15, 11.57, cell_km=1.0)
-    for protection in PROTECTIONS:
-        for completion in ("equal", "informative"):
-            policy = optimal_policy(
-                grid, None, [3, 12], epsilon_per_km=log(4), beta=0.1, completion=completion, **protection
-            )
-            found = certify(policy)
-            terms = Terms.model_validate({**TERMS, "null_epsilon": None, "grade_epsilon": None, **protection})
-            places = [Place(cell, grade) for cell in (-1, 0, 3, 11, len(grid) - 1) for grade in range(policy.grades)]
-            yield {
-                "kind": "policy",
-                "policy": base64.b64encode(policy.to_bytes()).decode(),
-                "reports": [
-                    [
-                        *place,
-                        explain.describe_place(grid, place, terms),
-                        explain.describe_report(policy, place),
-                        explain.report_figures(policy, place),
-                        explain.describe_place(grid, place, terms, excluded_here=True),
-                    ]
-                    for place in places
-                    if place.cell >= 0 or place.grade == 0
-                ],
-                "information": explain.describe_information(policy),
-                "information_figures": explain.information_figures(policy),
-                "explained": found.explain(),
-            }
+    policies = [
+        optimal_policy(grid, None, [3, 12], epsilon_per_km=log(4), beta=0.1, completion=completion, **protection)
+        for protection in PROTECTIONS
+        for completion in ("equal", "informative")
+    ]
+    for policy in (*policies, *made_stacks(grid)):
+        losses = {"null_epsilon": policy.null_epsilon, "grade_epsilon": policy.grade_epsilon}
+        lower = [0.2] if policy.grades == 3 else []
+        terms = Terms.model_validate({**TERMS, **losses, "lower_deltas": lower})
+        places = [Place(cell, grade) for cell in (-1, 0, 3, 11, len(grid) - 1) for grade in range(policy.grades)]
+        yield {
+            "kind": "policy",
+            "policy": base64.b64encode(policy.to_bytes()).decode(),
+            "reports": [
+                [
+                    *place,
+                    explain.describe_place(grid, place, terms),
+                    explain.describe_report(policy, place),
+                    explain.report_figures(policy, place),
+                    explain.describe_place(grid, place, terms, excluded_here=True),
+                    explain.describe_report(policy, place, NAMES),
+                ]
+                for place in places
+                if place.cell >= 0 or place.grade == 0
+            ],
+            "information": explain.describe_information(policy),
+            "information_figures": explain.information_figures(policy),
+            "explained": certify(policy).explain(),
+        }
     symbols = (
         "hit",
         "other",
@@ -184,11 +232,31 @@ def _policy_words() -> Iterator[Case]:
         "cell 17",
         "cell 17, grade 1",
         "cell 17, grade 2",
+        "cell 17, grade 3",
+        "grade 3",
+        "grade 4",
+        "grade 7",
+        "grade 0",
+        "grade x",
+        "place 3",
+        "place 4",
+        "place 3, grade 2",
+        "cell x",
         "blue",
+        "constructor",
     )
     for symbol in symbols:
-        yield {"kind": "symbol", "name": symbol, "text": explain.describe_symbol(symbol)}
+        yield {
+            "kind": "symbol",
+            "name": symbol,
+            "text": explain.describe_symbol(symbol),
+            "named": explain.describe_symbol(symbol, NAMES),
+        }
     yield {
         "kind": "constants",
-        "texts": [explain.BORDER, explain.EDGE, explain.RECORD, explain.TOLD_BY_TAKING_PART, *explain.RULES.values()],
+        "texts": [
+            *(explain.BORDER, explain.EDGE, explain.RECORD, explain.TOLD_BY_TAKING_PART),
+            *(explain.BEING_CHOSEN, explain.ONCE),
+            *explain.RULES.values(),
+        ],
     }

@@ -81,7 +81,7 @@ def _fill(where: str, database: str, reports: int) -> None:
         key, seed, policy = signing_key(store, new_private_key()), "5eed" * 16, small_policy()
         terms = make_terms(CAMPAIGN, new, server_key=public_key(key), seed=seed)
         texts = {"terms": terms.to_bytes().decode(), "offer": new.offer, "seed": seed}
-        create_campaign(store, CAMPAIGN, new.to_bytes().decode(), **texts, created=1, enrolment="open")
+        create_campaign(store, CAMPAIGN, new.to_bytes().decode(), created=1, enrolment="open", panel=False, **texts)
         set_state(store, CAMPAIGN, "open")
         notice = RoundNotice.of(terms, 0, policy.hash, key).to_bytes().decode()
         open_round(store, CAMPAIGN, 0, policy, notice=notice, size=2 * reports)

@@ -16,7 +16,14 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "ε = 20": ({"epsilon_per_km": 20.0}, "ε = 20 per km; this device accepts at most 1.38629"),
     "ε a hair too large": ({"epsilon_per_km": LN4 * (1 + 1e-15)}, "accepts at most 1.38629"),
     "ε₀ a hair too large": ({"null_epsilon": LN64 * (1 + 1e-15)}, "announces ε₀ = 4.15888; .* at most 4.15888"),
-    "ε₁ a hair too large": ({"grade_epsilon": LN64 * (1 + 1e-15)}, "announces ε₁ = 4.15888; .* at most 4.15888"),
+    "ε₁ a hair too large": (
+        {"grade_epsilon": LN64 * (1 + 2e-9)},
+        "announces ε₁ = 4.15888 from each of 2 grades to the next, 4.15888 in all; this device accepts at most 4.15888",
+    ),
+    "several grades that are too far apart": (
+        {"grade_epsilon": LN64 / 2, "lower_deltas": [0.3, 0.1]},
+        "announces ε₁ = 2.07944 from each of 4 grades to the next, 6.23832 in all; .* at most 4.15888",
+    ),
     "the clear form": ({"null_epsilon": None, "grade_epsilon": None}, "accepts 0 reports in the clear"),
     "δ below the floor": ({"delta": 0.19}, "δ = 0.19; this device accepts no less than 0.2"),
     "100 m squares": ({"area": squares(6, 0.1).describe()}, "0.100 km apart"),

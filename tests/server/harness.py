@@ -18,6 +18,7 @@ from crowdveil.draw import draw
 from crowdveil.policy.policy import Policy
 from crowdveil.server import settings as server_settings
 from crowdveil.server.app import create_app
+from crowdveil.server.previews import Previews
 from crowdveil.server.scheduler import SchedulerEvent, step
 from crowdveil.store import Store, add_operator
 from crowdveil.vocabulary import NULL
@@ -40,6 +41,8 @@ NAME = "coffee"
 AREA = square_town(4)
 TARGETS = (5,)
 NOW = 1_700_000_000
+NEVER_S = 1e6
+"""A limit that no test reaches, however busy the machine is."""
 SEED = "5eed" * 16
 JSON = {"content-type": "application/json"}
 AS_OPERATOR = {"authorization": f"Bearer {TOKEN}"}
@@ -73,12 +76,21 @@ CLEAR: dict[str, Any] = {"null_epsilon": None, "grade_epsilon": None, "beyond_de
 class ServerHarness:
     """A server in this process; its scheduler advances when a test calls `step`."""
 
-    def __init__(self, store: Store, settings: server_settings.ServerSettings | None = None, client: str = "127.0.0.1"):
+    def __init__(
+        self,
+        store: Store,
+        settings: server_settings.ServerSettings | None = None,
+        client: str = "127.0.0.1",
+        previews: Previews | None = None,
+    ):
         add_operator(store, "operator", secret_digest(TOKEN))
         self.store = store
         self.now = NOW
         self.app = create_app(
-            store, settings or server_settings.ServerSettings(announcement_age_s=0), clock=lambda: NOW
+            store,
+            settings or server_settings.ServerSettings(announcement_age_s=0),
+            clock=lambda: self.now,
+            previews=previews or Previews(timeout_s=NEVER_S, curves_s=NEVER_S),
         )
         transport = httpx.ASGITransport(self.app, client=(client, 50_000), raise_app_exceptions=False)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://server")

@@ -4,20 +4,36 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import crowdveil as cv
-from crowdveil.campaign import RoundClosed, RoundOpened, State, advance, begin, next_policy, select
+from crowdveil.campaign import (
+    RoundClosed,
+    RoundOpened,
+    State,
+    advance,
+    begin,
+    forecast,
+    next_policy,
+    preview_state,
+    select,
+)
 from crowdveil.campaign.audit import check_record
 from crowdveil.campaign.from_wire import plan_from_wire
 from crowdveil.campaign.selection import Reports, Selection
 from crowdveil.campaign.state import select_so_far
 from crowdveil.draw import draw
 from crowdveil.prior import count_symbols
+from crowdveil.server.previews import Previews
 from crowdveil.server.scheduler import CLAIM_S, Scheduler
 from crowdveil.store import Store, claim_round, open_store
 from crowdveil.vocabulary import NULL
@@ -35,7 +51,7 @@ from crowdveil.wire import (
     find_split,
     secret_digest,
 )
-from tests.server.harness import AREA, CLEAR, NAME, SEED, TARGETS, ServerHarness, kind_of, plan
+from tests.server.harness import AREA, CLEAR, NAME, NEVER_S, SEED, TARGETS, ServerHarness, kind_of, plan
 from tests.town import square_town
 
 PLACES = [5, 5, NULL, 0, 1, 5, 15, 5, 9, NULL, 5, 6]
@@ -86,14 +102,25 @@ def played(new: CampaignPlan, places: list[int], grades: list[int]) -> tuple[Sel
     return select(state, Reports(columns[:, 0], columns[:, 1], columns[:, 2], tickets)), symbols
 
 
+COVERS: dict[str, dict[str, Any]] = {
+    "any": {},
+    "each": {"targets": (9, 5), "wanted": None, "numbers": (2, 2), "target_names": ("Zoo", "Café")},
+    "numbers": {"targets": (9, 5, 0), "wanted": None, "numbers": (1, 3, 2)},
+}
+
+
+@pytest.mark.parametrize("cover", COVERS)
 @pytest.mark.parametrize("form", ["protected", "clear"])
-def test_a_campaign_on_the_server_selects_whom_the_pure_state_machine_selects(server: ServerHarness, form: str) -> None:
-    new = plan() if form == "protected" else plan(**CLEAR)
+def test_a_campaign_on_the_server_selects_whom_the_pure_state_machine_selects(
+    server: ServerHarness, form: str, cover: str
+) -> None:
+    new = plan(**COVERS[cover]) if form == "protected" else plan(**CLEAR, **COVERS[cover])
+    assert new.cover == cover
     grades = GRADES if form == "protected" else [0] * 12
     server.start(new)
     join_all(server, PLACES, grades)
     view = server.view()
-    assert (view.state, view.selected) == ("finished", 3)
+    assert (view.state, view.selected) == ("finished", new.people_wanted)
     assert [(one.state, one.seated, one.accepted, one.refused) for one in view.rounds] == [("closed", 6, 6, {})] * 2
     assert view.estimate is not None
     assert len(view.estimate) == len(AREA)
@@ -102,33 +129,65 @@ def test_a_campaign_on_the_server_selects_whom_the_pure_state_machine_selects(se
     pure, symbols = played(new, PLACES, grades)
     assert {commitment: symbol for _, commitment, _, symbol in record.rows} == symbols
     number_of = {commitment: participant for participant, commitment, _, _ in record.rows}
-    told = dict(zip(record.selection.participants, record.selection.chances, strict=True))
-    chosen = {number_of[secret_digest(f"device-{who}")] for who in pure.participants.tolist()}
-    assert set(told) == chosen
-    assert list(record.selection.chances) == pure.chances.tolist()
-    assert (record.selection.hits, record.selection.short) == (pure.hits, pure.short)
+    told = dict(zip(record.selections[0].participants, record.selections[0].chances, strict=True))
+    told_targets = dict(zip(record.selections[0].participants, record.selections[0].targets, strict=True))
+    chosen = [number_of[secret_digest(f"device-{who}")] for who in pure.participants.tolist()]
+    assert set(told) == set(chosen)
+    assert told_targets == dict(zip(chosen, pure.targets.tolist(), strict=True))
+    assert list(record.selections[0].chances) == pure.chances.tolist()
+    assert list(record.selections[0].targets) == pure.targets.tolist()
+    assert list(record.selections[0].chosen) == pure.chosen
+    assert record.selections[0].missing == pure.missing
     assert check_record(record).reproduced
+    assert view.expectation is not None
+    assert (view.expectation.cover, view.expectation.numbers) == (cover, new.numbers)
+    assert [one.selected for one in view.expectation.places] == np.bincount(
+        pure.targets, minlength=len(new.targets)
+    ).tolist()
     for one in Estimates.from_bytes(server.operate("GET", f"/campaigns/{NAME}/estimates").content).rounds:
         assert sum(one.prior) == pytest.approx(1)
         assert sum(one.grade_shares) + one.outside_share == pytest.approx(1)
-        assert len(one.grade_shares) == (2 if form == "protected" else 1)
+        assert len(one.grade_shares) == (3 if form == "protected" else 1)
 
 
 def test_the_selection_is_exported_and_each_device_learns_whether_it_was_selected(server: ServerHarness) -> None:
     server.start()
-    before = server.operate("GET", f"/campaigns/{NAME}/selection")
+    before = server.operate("GET", f"/campaigns/{NAME}/selections/0")
     assert kind_of(before) == "wrong-state"
     join_all(server, PLACES, GRADES)
-    answer = server.operate("GET", f"/campaigns/{NAME}/selection")
+    answer = server.operate("GET", f"/campaigns/{NAME}/selections/0")
     assert answer.headers["content-type"].startswith("text/csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
-    assert [row["rank"] for row in rows] == ["0", "1", "2"]
+    assert list(rows[0]) == ["place", "name", "latitude", "longitude", "participant", "chance", "chosen"]
+    latitude, longitude = AREA.centres()
+    for row in rows:
+        cell = TARGETS[int(row["place"]) - 1]
+        assert (float(row["latitude"]), float(row["longitude"])) == pytest.approx(
+            (latitude[cell], longitude[cell]), abs=1e-6
+        )
+        assert row["name"] == ""
+        assert row["chosen"] in ("symbol", "filled")
+    chances = [float(row["chance"]) for row in rows]
+    assert chances == sorted(chances, reverse=True)
+    assert len(rows) == 3
     chosen = {int(row["participant"]) for row in rows}
     for number in range(12):
         answer = server.ask("GET", f"/v1/campaigns/{NAME}/status", authorization=f"Bearer device-{number}")
         status = ParticipantStatus.from_bytes(answer.content)
         assert status.state == ("selected" if status.participant in chosen else "not-selected")
         assert status.offer == ("A coffee" if status.participant in chosen else None)
+
+
+def test_the_export_of_a_selection_for_each_target_goes_place_by_place_with_names(server: ServerHarness) -> None:
+    server.start(plan(**COVERS["each"], target_coordinates=((0.02, 0.01), (0.0125, 0.0135))))
+    join_all(server, PLACES, GRADES)
+    rows = list(csv.DictReader(io.StringIO(server.operate("GET", f"/campaigns/{NAME}/selections/0").text)))
+    assert [(row["place"], row["name"]) for row in rows] == [("1", "Zoo")] * 2 + [("2", "Café")] * 2
+    assert [(row["latitude"], row["longitude"]) for row in rows[1:3]] == [("0.02", "0.01"), ("0.0125", "0.0135")]
+    chosen = record_of(server).selections[0]
+    assert [int(row["participant"]) for row in rows] == list(chosen.participants)
+    assert [row["chosen"] for row in rows] == list(chosen.chosen)
+    assert server.announcement().terms.target_names == ("Zoo", "Café")
 
 
 def test_an_announcement_names_the_open_round_and_a_draft_is_not_announced(server: ServerHarness) -> None:
@@ -229,29 +288,96 @@ def test_creating_again_changes_nothing_and_another_plan_is_refused(server: Serv
     assert [(one.campaign, one.state) for one in listed.campaigns] == [(NAME, "draft")]
 
 
-def test_a_preview_gives_the_expected_coverage_and_stores_nothing(server: ServerHarness) -> None:
-    answer = server.operate("POST", "/preview", plan().to_bytes())
+@pytest.fixture(scope="module")
+def previewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerHarness]:
+    """A server on one database: previews do not use it, and their processes take seconds to start."""
+    with limited(tmp_path_factory.mktemp("previews"), Previews(NEVER_S, NEVER_S)) as server:
+        yield server
+
+
+def test_a_preview_gives_the_expected_coverage_and_stores_nothing(previewer: ServerHarness) -> None:
+    answer = previewer.operate("POST", "/preview", plan().to_bytes())
     assert answer.status_code == 200, answer.text
     shown = Preview.from_bytes(answer.content)
     policy = next_policy(begin(plan_from_wire(plan(), SEED)))
-    assert shown.expected_coverage == pytest.approx(policy.value)
+    assert shown.expected_coverage == pytest.approx(forecast(preview_state(plan_from_wire(plan(), SEED))).coverage)
     assert list(shown.hit_probability) == pytest.approx(policy.hit[: len(AREA)].tolist())
     assert shown.private_from_epsilon_per_km <= plan().epsilon_per_km
     worth = [point.expected_coverage for point in shown.by_epsilon]
-    assert worth == sorted(worth)
-    assert worth[0] > shown.by_chance == 1 / len(AREA) / 4  # half of the people inside, half of them regular
+    assert all(low < 1.02 * high for low, high in pairwise(worth))
+    # Half of the people are inside, a third of them of each grade.
+    assert shown.by_chance == pytest.approx(np.mean(cv.chances_of_grades((0.5, 0.2))) / len(AREA) / 2)
+    assert worth[0] > shown.by_chance
     less = [point.expected_coverage for point in shown.by_wanted]
-    assert less == sorted(less, reverse=True)
-    assert CampaignList.from_bytes(server.operate("GET", "/campaigns").content).campaigns == ()
+    assert all(low < 1.02 * high for high, low in pairwise(less))
+    assert CampaignList.from_bytes(previewer.operate("GET", "/campaigns").content).campaigns == ()
 
 
-def test_a_preview_that_takes_too_long_says_so_and_what_would_be_faster(
-    server: ServerHarness, monkeypatch: pytest.MonkeyPatch
+def test_a_preview_says_how_many_are_expected_where_and_what_others_would_bring(
+    previewer: ServerHarness,
 ) -> None:
-    monkeypatch.setattr("crowdveil.server.previews.TIMEOUT_S", 0)
-    answer = server.operate("POST", "/preview", plan().to_bytes())
+    new = plan(users=400, **COVERS["numbers"])
+    shown = Preview.from_bytes(previewer.operate("POST", "/preview", new.to_bytes()).content)
+    assert [one.wanted for one in shown.expectation.places] == [1, 3, 2]
+    for place in shown.expectation.places:
+        assert place.visitors.low <= place.visitors.people <= place.visitors.high
+        assert place.selected == pytest.approx(place.wanted)
+        assert place.by_symbol <= place.selected
+    assert [(one.cover, one.numbers) for one in shown.covers] == [
+        ("any", None),
+        ("each", (2, 2, 2)),
+        ("numbers", (1, 3, 2)),
+    ]
+    assert shown.covers[2] == shown.expectation
+    assert [point.wanted for point in shown.by_wanted] == [3, 4, 6, 12, 24]
+    quick = Preview.from_bytes(previewer.operate("POST", "/preview?curves=no", new.to_bytes()).content)
+    assert quick.covers == ()
+    few = plan(users=200, **COVERS["numbers"])
+    said = Preview.from_bytes(previewer.operate("POST", "/preview?curves=no", few.to_bytes()).content).advice
+    assert any(one.startswith("Place 2 cannot have its 3 people") for one in said)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"numbers": (1, 2)}, "numbers"),
+        ({"numbers": (1, 2), "wanted": None}, "numbers"),
+        ({"numbers": (13,), "wanted": None}, "numbers[0]"),
+        ({"numbers": (0,), "wanted": None}, "numbers.0"),
+        ({"wanted": None}, "wanted, share and numbers"),
+        ({"target_names": ("a", "b")}, "target_names"),
+        ({"numbers": (3,), "wanted": None, "algorithm": "algorithm-2"}, "numbers"),
+    ],
+)
+def test_numbers_and_names_that_do_not_fit_the_targets_are_refused(
+    server: ServerHarness, changes: dict[str, Any], field: str
+) -> None:
+    body = {**plan().model_dump(mode="json"), **changes}
+    answer = server.operate("PUT", f"/campaigns/{NAME}", json.dumps(body).encode())
+    assert kind_of(answer) in ("malformed", "invalid")
+    assert field in answer.json()["detail"]
+
+
+def test_a_preview_that_takes_too_long_says_so_and_what_would_be_faster(tmp_path: Path) -> None:
+    with limited(tmp_path, Previews(timeout_s=0)) as server:
+        answer = server.operate("POST", "/preview", plan().to_bytes())
     assert kind_of(answer) == "invalid"
     assert answer.json()["detail"].startswith("targets = 1: should be fewer, or the cells larger; the preview took")
+
+
+def test_curves_that_take_too_long_are_cut_short_but_for_the_chosen_point(tmp_path: Path) -> None:
+    with limited(tmp_path, Previews(timeout_s=NEVER_S, curves_s=0)) as server:
+        shown = Preview.from_bytes(server.operate("POST", "/preview", plan().to_bytes()).content)
+    assert [point.epsilon_per_km for point in shown.by_epsilon] == [plan().epsilon_per_km]
+    assert [point.wanted for point in shown.by_wanted] == [plan().people_wanted]
+    assert [one.cover for one in shown.covers] == ["any", "each"]
+
+
+@contextmanager
+def limited(folder: Path, previews: Previews) -> Iterator[ServerHarness]:
+    """A server whose previews have these limits."""
+    with open_store(f"sqlite:///{folder}/server.sqlite") as store, ServerHarness(store, previews=previews) as server:
+        yield server
 
 
 def test_two_schedulers_on_one_database_do_every_step_once(url: str, server: ServerHarness) -> None:
@@ -336,8 +462,13 @@ def test_where_being_outside_is_protected_nobody_says_it_openly(server: ServerHa
     server.start()
     assert kind_of(server.report("stranger", None)) == "wrong-symbol"
     assert server.report("stranger", 1).status_code == 200
-    shown = Preview.from_bytes(server.operate("POST", "/preview", plan().to_bytes()).content)
-    clear = Preview.from_bytes(server.operate("POST", "/preview", plan(**CLEAR).to_bytes()).content)
+
+
+def test_a_preview_counts_what_protection_costs(previewer: ServerHarness) -> None:
+    shown, clear = (
+        Preview.from_bytes(previewer.operate("POST", "/preview?curves=no", one.to_bytes()).content)
+        for one in (plan(), plan(**CLEAR))
+    )
     assert shown.by_chance < shown.expected_coverage < clear.expected_coverage
     assert len(shown.hit_probability) == len(AREA)
 

@@ -24,6 +24,7 @@ from crowdveil.wire import Problem, Report, Seat
 from tests.server.harness import NAME, TOKEN, ServerHarness, kind_of, plan
 
 NEW = plan().to_bytes()
+ASKED = b'{"protocol":1,"targets":[5],"wanted":2}'
 EVERYONE = {"nobody": 200, "stranger": 200, "participant": 200, "operator": 200}
 OPERATORS = {"nobody": 401, "stranger": 401, "participant": 403, "operator": 200}
 PARTICIPANTS = {"nobody": 401, "stranger": 404, "participant": 200, "operator": 403}
@@ -42,7 +43,10 @@ ROLES = {
     ("POST", "/v1/operator/preview"): OPERATORS,
     ("POST", "/v1/operator/area"): OPERATORS,
     ("GET", "/v1/operator/campaigns/{campaign}/estimates"): OPERATORS,
-    ("GET", "/v1/operator/campaigns/{campaign}/selection"): {**OPERATORS, "operator": 409},
+    ("GET", "/v1/operator/campaigns/{campaign}/selections"): OPERATORS,
+    ("GET", "/v1/operator/campaigns/{campaign}/selections/{number}"): {**OPERATORS, "operator": 409},
+    ("PUT", "/v1/operator/campaigns/{campaign}/selections/{number}"): {**OPERATORS, "operator": 409},
+    ("POST", "/v1/operator/campaigns/{campaign}/expectation"): {**OPERATORS, "operator": 409},
     ("GET", "/v1/operator/campaigns/{campaign}/record"): {**OPERATORS, "operator": 409},
     ("GET", "/healthz"): EVERYONE,
     ("GET", "/metrics"): EVERYONE,
@@ -68,6 +72,8 @@ def body_for(server: ServerHarness, method: str, path: str) -> bytes | None:
         "/v1/operator/campaigns/{campaign}/state": b'{"protocol":1,"state":"open"}',
         "/v1/operator/campaigns/{campaign}/invites": b'{"protocol":1,"count":1}',
         "/v1/operator/preview": NEW,
+        "/v1/operator/campaigns/{campaign}/selections/{number}": ASKED if method == "PUT" else None,
+        "/v1/operator/campaigns/{campaign}/expectation": ASKED,
         "/v1/operator/area": b'{"protocol":1,"bounds":[40.65,-74.03,40.7,-73.98],"cell_km":1.0}',
     }.get(path)
 

@@ -81,7 +81,7 @@ REFUSED = {
     "moving to another round": "UPDATE participants SET round = 1 WHERE number = 0",
     "a state that does not exist": "UPDATE campaigns SET state = 'lost'",
     "finishing without a selection": "UPDATE campaigns SET state = 'finished'",
-    "selecting in an open campaign": "INSERT INTO selections VALUES ('coffee', 0, 3, 0.5)",
+    "selecting in an open campaign": "INSERT INTO selections VALUES ('coffee', 0, NULL, 0, 1, 0, '[]')",
 }
 
 
@@ -117,6 +117,13 @@ def test_replacing_a_report_is_refused_as_well(busy: Store) -> None:
             run(busy, "TRUNCATE reports CASCADE")
 
 
+def chosen(participants: list[int]) -> Selection:
+    """A selection of these people, to fill up, for the first target."""
+    people = len(participants)
+    nowhere = np.zeros(people, dtype=np.int64)
+    return Selection(np.array(participants), np.zeros(people), nowhere, np.zeros(people, dtype=bool), (0,))
+
+
 def test_a_selection_holds_reporters_once_and_is_never_changed(store: Store, numbered: None) -> None:
     started(store)
     assert all_accepted(store, [report(seat, 1) for seat in seated(store, 3)[:2]])
@@ -124,11 +131,14 @@ def test_a_selection_holds_reporters_once_and_is_never_changed(store: Store, num
     set_state(store, NAME, "closed")
     for unreported_or_twice in ([0, 2], [1, 1]):
         with pytest.raises(StoreError):
-            save_selection(store, NAME, Selection(np.array(unreported_or_twice), np.zeros(2), 0, 0))
-    save_selection(store, NAME, Selection(np.array([1]), np.zeros(1), 0, 0))
+            save_selection(store, NAME, chosen(unreported_or_twice), rounds=1)
+    save_selection(store, NAME, chosen([1]), rounds=1)
     for change in (
-        "INSERT INTO selections VALUES ('coffee', 1, 0, 0.5)",
-        "UPDATE selections SET participant = 0",
+        "INSERT INTO selected VALUES ('coffee', 0, 1, 0, 0, 0.5, 'symbol')",
+        "INSERT INTO selections VALUES ('coffee', 1, NULL, 0, 1, 0, '[]')",
+        "UPDATE selected SET participant = 0",
+        "UPDATE selections SET people = 2",
+        "DELETE FROM selected",
         "DELETE FROM selections",
     ):
         with pytest.raises(StoreError):

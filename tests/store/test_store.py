@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from crowdveil.campaign.selection import Selection
+from crowdveil.campaign.selection import Selection, nobody
 from crowdveil.errors import InputError, StoreError
 from crowdveil.store import (
     NoSeat,
@@ -128,7 +128,7 @@ def test_a_campaign_with_an_open_round_is_not_closed_but_one_with_a_claim_is(sto
 def test_a_rounds_policy_comes_back_byte_for_byte(store: Store) -> None:
     started(store, size=10)
     (row,) = rounds_of(store, NAME)
-    assert row == (0, "open", policy().hash, 10, None, NOTICE)
+    assert row == (0, "open", policy().hash, 10, 0, None, NOTICE)
     assert policy_bytes(store, NAME, 0) == policy().to_bytes()
     assert policy_bytes(store, NAME, 1) is None
 
@@ -136,7 +136,7 @@ def test_a_rounds_policy_comes_back_byte_for_byte(store: Store) -> None:
 def test_the_first_of_two_openings_of_a_round_stays(store: Store) -> None:
     started(store)
     again = open_round(store, NAME, 0, policy(0.3), notice='{"notice":2}', size=5, deadline=9)
-    assert again == (0, "open", policy().hash, None, None, NOTICE)
+    assert again == (0, "open", policy().hash, None, 0, None, NOTICE)
 
 
 def test_one_scheduler_makes_the_policy_of_a_round_until_its_claim_expires(store: Store) -> None:
@@ -388,29 +388,34 @@ def test_a_selection_finishes_a_closed_campaign_once_and_sets_the_state_of_each_
     started(store)
     seats = seated(store, 4)
     assert all_accepted(store, [report(seat, number) for number, seat in enumerate(seats[:3])])
-    assert [participant_state(store, NAME, number) for number in (0, 3, 4)] == ["reported", "seated", None]
-    chosen = Selection(np.array([2, 0]), np.array([0.1 + 0.2, 0.25]), 1, 3)
-    with pytest.raises(InputError, match="should be closed before participants are selected"):
-        save_selection(store, NAME, chosen)
+    found = [participant_state(store, NAME, number) for number in (0, 3, 4)]
+    assert found == [("reported", 0, ()), ("seated", 0, ()), None]
+    chosen = Selection(np.array([2, 0]), np.array([0.1 + 0.2, 0.25]), np.array([0, 1]), np.array([True, False]), (0, 3))
+    with pytest.raises(InputError, match="should be closed when participants are selected"):
+        save_selection(store, NAME, chosen, rounds=1)
     close_round(store, NAME, 0)
     set_state(store, NAME, "closed")
     assert selection_of(store, NAME) is None
-    save_selection(store, NAME, chosen)
-    other = save_selection(store, NAME, Selection(np.array([1]), np.array([1.0]), 1, 0))
-    for kept in (other, selection_of(store, NAME)):
-        assert kept is not None
-        assert kept.participants.tolist() == [2, 0]
-        assert kept.chances.tolist() == [0.1 + 0.2, 0.25]
-        assert (kept.hits, kept.short) == (1, 3)
+    first = save_selection(store, NAME, chosen, rounds=1, made=77)
+    assert (first.number, first.request, first.made, first.rounds, first.people) == (0, None, 77, 1, 2)
+    other = Selection(np.array([1]), np.ones(1), np.array([0]), np.array([True]), (0,))
+    assert save_selection(store, NAME, other, rounds=1, made=78) == first
+    kept = selection_of(store, NAME)
+    assert kept is not None
+    assert kept.participants.tolist() == [2, 0]
+    assert kept.chances.tolist() == [0.1 + 0.2, 0.25]
+    assert kept.targets.tolist() == [0, 1]
+    assert kept.chosen == ["symbol", "filled"]
+    assert (kept.hits, kept.missing, kept.short) == (1, (0, 3), 3)
     states = [participant_state(store, NAME, number) for number in range(4)]
-    assert states == ["selected", "not-selected", "selected", "not-selected"]
+    assert states == [("selected", 1, (0,)), ("not-selected", 1, ()), ("selected", 1, (0,)), ("not-selected", 0, ())]
 
 
 def test_a_selection_may_be_empty(store: Store) -> None:
     drafted(store)
     set_state(store, NAME, "open")
     set_state(store, NAME, "closed")
-    save_selection(store, NAME, Selection(np.array([], dtype=int), np.array([]), 0, 5))
+    save_selection(store, NAME, nobody((5,)), rounds=0)
     kept = selection_of(store, NAME)
     assert kept is not None
     assert (len(kept), kept.short) == (0, 5)
@@ -492,9 +497,9 @@ def test_an_estimate_is_stored_after_each_round_and_the_last_one_is_shown(store:
     assert all_accepted(store, [report(seat, 1)])
     assert count_reports(store, NAME, 0) == 1
     assert last_estimate(store, NAME) is None
-    learnt = StoredEstimate((0.25, 1 / 3), (0.5, 0.2), 0.3, 0.1)
+    learnt = StoredEstimate((0.25, 1 / 3), (0.5, 0.2), 0.3, 0.1, '{"places":[]}')
     save_estimate(store, NAME, 0, learnt)
-    save_estimate(store, NAME, 0, StoredEstimate((0.5, 0.5), (1.0,), 0.0, 0.2))
+    save_estimate(store, NAME, 0, StoredEstimate((0.5, 0.5), (1.0,), 0.0, 0.2, "{}"))
     assert last_estimate(store, NAME) == learnt
     assert estimates_of(store, NAME) == {0: learnt}
 

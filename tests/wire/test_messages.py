@@ -28,10 +28,14 @@ from crowdveil.wire import (
     CampaignSummary,
     CampaignView,
     Estimates,
+    Expectation,
+    ExpectedPeople,
+    ExpectedPlace,
     Health,
     InviteRequest,
     Invites,
     Message,
+    PanelRequest,
     ParticipantStatus,
     Preview,
     PreviewPoint,
@@ -44,7 +48,9 @@ from crowdveil.wire import (
     RoundView,
     Seat,
     SeatRequest,
+    SelectionList,
     SelectionRow,
+    SelectionView,
     StateChange,
     Terms,
     Withdrawal,
@@ -69,26 +75,32 @@ TERMS = Terms(
     offer="A coffee",
     area=AREA,
     targets=(1,),
+    target_names=("Café",),
     epsilon_per_km=1.5,
     null_epsilon=4.0,
     grade_epsilon=3.0,
     delta=0.25,
+    lower_deltas=(0.125,),
+    profile_constants=(-3.0, 0.75, 0.0, 0.25, 0.5, 50.0, -50.0),
     rule="target-aware",
     period="day",
     enrolment="invite",
     rounds=6,
+    panel=True,
+    renewal_s=7776000,
     seed_hash=H,
 )
 TERMS_BYTES = (
     b'{"area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"campaign":"coffee","delta":0.25,"enrolment":"invite",'
-    b'"epsilon_per_km":1.5,"grade_epsilon":3.0,"name":"Kaffee f\\u00fcr alle","null_epsilon":4.0,"offer":"A coffee",'
-    b'"period":"day","protocol":1,"rounds":6,"rule":"target-aware","seed_hash":"%s","server_key":"%s","targets":[1]}'
-    % (H.encode(), SERVER_KEY.encode())
+    b'"epsilon_per_km":1.5,"grade_epsilon":3.0,"lower_deltas":[0.125],"name":"Kaffee f\\u00fcr alle",'
+    b'"null_epsilon":4.0,"offer":"A coffee","panel":true,"period":"day","profile_constants":[-3.0,0.75,0.0,0.25,0.5,'
+    b'50.0,-50.0],"protocol":1,"renewal_s":7776000,"rounds":6,"rule":"target-aware","seed_hash":"%s","server_key":"%s",'
+    b'"target_names":["Caf\\u00e9"],"targets":[1]}' % (H.encode(), SERVER_KEY.encode())
 )
-TERMS_HASH = "d5c138c74b448041f98d43d0fa6e60a665813434b466cfd6fb5e916f975e972c"
+TERMS_HASH = "d2df0800e06d01abf1a82add41b3a1bc96cc0b52e1f3ecc8477a14be9c6222b8"
 SIGNATURE = (
-    "44afdb27774696cb90dad6bab799449bccb0812a281d08b508b5979ec7f2b322"
-    "833b5e2eb897b037d0a18a83740ffa039674b4a51dfb4b5608e91794dac2340e"
+    "698b6f0f6a5fe7bca64c4f50292b8c99c1f0b9d4368f40b43abbfe3b8050c968"
+    "396f42ec67a8d75861a7594ca5a973c19f5a5034d3c00fcc64dd72510fd67903"
 )
 NOTICE = RoundNotice.of(TERMS, 2, H, PRIVATE_KEY)
 NOTICE_BYTES = b'{"campaign":"coffee","policy_hash":"%s","round":2,"signature":"%s","terms_hash":"%s"}' % (
@@ -110,11 +122,45 @@ PLAN = CampaignPlan(
 PLAN_BYTES = (
     b'{"algorithm":"crowdveil","area":{"kind":"points","xy_m":[[0,0],[1000,0]]},"beyond_default_limits":false,'
     b'"confidence":0.95,"deadline_s":604800,"delta":0.25,"enrolment":"invite","epsilon_per_km":1.5,'
-    b'"grade_epsilon":4.1588830833596715,"name":"Coffee","null_epsilon":4.1588830833596715,"offer":"A coffee",'
-    b'"period":"week","prior":null,"protocol":1,"round_size":null,"rounds":6,"rule":"random","seed":null,"share":null,'
-    b'"targets":[1],"users":90,"wanted":9}'
+    b'"grade_epsilon":2.0794415416798357,"lower_deltas":null,"name":"Coffee","null_epsilon":4.1588830833596715,'
+    b'"numbers":null,"offer":"A coffee","panel":false,"period":"week","prior":null,"profile_constants":null,'
+    b'"protocol":1,"renewal_s":null,"round_size":null,"rounds":6,"rule":"target-aware","seed":null,"share":null,'
+    b'"target_coordinates":null,"target_names":null,"targets":[1],"users":90,"wanted":9}'
 )
-STATUS = b'{"campaign":"coffee","offer":"A coffee","padding":"%s","participant":41,"protocol":1,"state":"selected"}'
+STATUS = (
+    b'{"campaign":"coffee","chosen":[2],"offer":"A coffee","padding":"%s","participant":41,"protocol":1,'
+    b'"selections":3,"state":"selected"}'
+)
+
+REQUEST = PanelRequest(protocol=1, targets=(1,), wanted=8, at_most=2, within_s=86400)
+REQUEST_BYTES = (
+    b'{"at_most":2,"numbers":null,"other_cells":false,"protocol":1,"target_coordinates":null,"target_names":null,'
+    b'"targets":[1],"wanted":8,"within_s":86400}'
+)
+SELECTION = SelectionView(protocol=1, number=4, made=99, rounds=1, request=REQUEST, selected=1, missing=(7,))
+SELECTION_BYTES = (
+    b'{"made":99,"missing":[7],"number":4,"protocol":1,"request":%s,"rounds":1,"selected":1}' % REQUEST_BYTES
+)
+
+EXPECTATION = Expectation(
+    cover="each",
+    numbers=(3,),
+    selected=3.0,
+    visitors=ExpectedPeople(people=1.5, low=0, high=3),
+    places=(
+        ExpectedPlace(
+            wanted=3,
+            selected=3.0,
+            by_symbol=2.5,
+            visitors=ExpectedPeople(people=1.5, low=0, high=3),
+            possible=7.25,
+        ),
+    ),
+)
+EXPECTATION_BYTES = (
+    b'{"cover":"each","numbers":[3],"places":[{"by_symbol":2.5,"possible":7.25,"selected":3.0,'
+    b'"visitors":{"high":3,"low":0,"people":1.5},"wanted":3}],"selected":3.0,"visitors":{"high":3,"low":0,"people":1.5}}'
+)
 
 MESSAGES: dict[str, tuple[Message, bytes]] = {
     "Terms": (TERMS, TERMS_BYTES),
@@ -146,7 +192,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         b'{"campaign":"coffee","participant":41,"protocol":1}',
     ),
     "ParticipantStatus": (
-        ParticipantStatus.of("coffee", 41, "selected", "A coffee"),
+        ParticipantStatus.of("coffee", 41, "selected", "A coffee", selections=3, chosen=[2]),
         STATUS % (b" " * (STATUS_BYTES - len(STATUS) + 2)),
     ),
     "CampaignPlan": (PLAN, PLAN_BYTES),
@@ -172,11 +218,13 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
                 ),
             ),
             estimate=(0.25, 0.75),
+            expectation=EXPECTATION,
         ),
-        b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expected_coverage":null,"plan":%s,"protocol":1,"rounds":'
+        b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expectation":%s,"expected_coverage":null,'
+        b'"plan":%s,"protocol":1,"rounds":'
         b'[{"accepted":14,"deadline":null,"number":0,"policy_hash":"%s","refused":{"round-closed":1},"seated":15,'
-        b'"size":15,"state":"closed"}],"selected":null,"server_key":"%s","state":"open","terms_hash":"%s"}'
-        % (PLAN_BYTES, H.encode(), SERVER_KEY.encode(), H.encode()),
+        b'"size":15,"state":"closed"}],"selected":null,"selections":0,"server_key":"%s","state":"open","terms_hash":"%s"}'
+        % (EXPECTATION_BYTES, PLAN_BYTES, H.encode(), SERVER_KEY.encode(), H.encode()),
     ),
     "CampaignList": (
         CampaignList(
@@ -192,6 +240,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         b'{"invites":["a-b","c_d"],"policy_hash":null,"protocol":1,"server_key":"%s","terms_hash":"%s"}'
         % (SERVER_KEY.encode(), H.encode()),
     ),
+    "Expectation": (EXPECTATION, EXPECTATION_BYTES),
     "Preview": (
         Preview(
             protocol=1,
@@ -202,12 +251,16 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             by_chance=0.25,
             hit_probability=(0.5, 0.125),
             private_from_epsilon_per_km=1.5,
+            expectation=EXPECTATION,
+            advice=("Place 1 gets almost nobody.",),
+            covers=(),
             by_epsilon=(PreviewPoint(epsilon_per_km=1.5, wanted=9, expected_coverage=0.75),),
             by_wanted=(),
         ),
-        b'{"beta":0.5,"by_chance":0.25,"by_epsilon":[{"epsilon_per_km":1.5,"expected_coverage":0.75,"wanted":9}],'
-        b'"by_wanted":[],"cells":2,"expected_coverage":0.75,"hit_probability":[0.5,0.125],"people_wanted":9,'
-        b'"private_from_epsilon_per_km":1.5,"protocol":1}',
+        b'{"advice":["Place 1 gets almost nobody."],"beta":0.5,"by_chance":0.25,"by_epsilon":[{"epsilon_per_km":1.5,'
+        b'"expected_coverage":0.75,"wanted":9}],"by_wanted":[],"cells":2,"covers":[],"expectation":%s,'
+        b'"expected_coverage":0.75,"hit_probability":[0.5,0.125],"people_wanted":9,"private_from_epsilon_per_km":1.5,'
+        b'"protocol":1}' % EXPECTATION_BYTES,
     ),
     "AreaRequest": (
         AreaRequest(protocol=1, bounds=(40.5, -74.0, 41.0, -73.5), cell_km=1.5),
@@ -233,10 +286,17 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         b'{"protocol":1,"rounds":[{"expected_coverage":0.5,"grade_shares":[0.5,0.25],"outside_share":0.25,'
         b'"prior":[0.25,0.75],"round":0}]}',
     ),
+    "PanelRequest": (REQUEST, REQUEST_BYTES),
+    "SelectionView": (SELECTION, SELECTION_BYTES),
+    "SelectionList": (
+        SelectionList(protocol=1, selections=(SELECTION,)),
+        b'{"protocol":1,"selections":[%s]}' % SELECTION_BYTES,
+    ),
     "Health": (Health(protocol=1, status="ok"), b'{"protocol":1,"status":"ok"}'),
     "SelectionRow": (
-        SelectionRow(rank=0, participant=41, round=2, symbol=0, chance=0.5),
-        b'{"chance":0.5,"participant":41,"rank":0,"round":2,"symbol":0}',
+        SelectionRow(place=1, name="Café", latitude=40.5, longitude=-73.5, participant=41, chance=0.5, chosen="filled"),
+        b'{"chance":0.5,"chosen":"filled","latitude":40.5,"longitude":-73.5,"name":"Caf\\u00e9","participant":41,'
+        b'"place":1}',
     ),
     "AuditRecord": (
         AuditRecord(
@@ -244,16 +304,28 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             campaign="coffee",
             plan=PLAN,
             terms=TERMS,
-            seed=H,
             notices=(NOTICE,),
             rounds=(AuditRound.of(0, b"policy", (1, 0), 1),),
             rows=((0, H, 0, 0), (1, H, 0, None)),
-            selection=AuditSelection(participants=(0,), chances=(0.5,), hits=1, short=8),
+            selections=(
+                AuditSelection(
+                    participants=(0,),
+                    targets=(0,),
+                    chances=(0.5,),
+                    chosen=("symbol",),
+                    missing=(8,),
+                    request=REQUEST,
+                    made=99,
+                    rounds=1,
+                    seed=H,
+                ),
+            ),
         ),
         b'{"campaign":"coffee","notices":[%s],"plan":%s,"protocol":1,"rounds":[{"counts":[1,0],"nulls":1,"number":0,'
-        b'"policy":"cG9saWN5"}],"rows":[[0,"%s",0,0],[1,"%s",0,null]],"seed":"%s","selection":{"chances":[0.5],'
-        b'"hits":1,"participants":[0],"short":8},"terms":%s}'
-        % (NOTICE_BYTES, PLAN_BYTES, H.encode(), H.encode(), H.encode(), TERMS_BYTES),
+        b'"policy":"cG9saWN5"}],"rows":[[0,"%s",0,0],[1,"%s",0,null]],"selections":[{"chances":[0.5],'
+        b'"chosen":["symbol"],"made":99,"missing":[8],"participants":[0],"request":%s,"rounds":1,"seed":"%s",'
+        b'"targets":[0]}],"terms":%s}'
+        % (NOTICE_BYTES, PLAN_BYTES, H.encode(), H.encode(), REQUEST_BYTES, H.encode(), TERMS_BYTES),
     ),
     "Problem": (
         Problem.of_input(InputError("symbol", "12", "should be 8 digits")),
@@ -262,7 +334,8 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
     ),
 }
 """One of each, and its bytes."""
-PARTS = {"AuditRound", "AuditSelection", "CampaignSummary", "PreviewPoint", "RoundEstimate", "RoundView"}
+PARTS = {"AuditRound", "AuditSelection", "CampaignSummary", "ExpectedPeople", "ExpectedPlace"}
+PARTS |= {"PreviewPoint", "RoundEstimate", "RoundView"}
 """Messages that travel within others only."""
 
 
@@ -308,14 +381,16 @@ def test_a_symbol_that_does_not_fit_its_eight_digits_is_refused() -> None:
     st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=MAX_OFFER_BYTES // 12),
 )
 def test_a_status_is_as_long_whether_selected_or_not(state: ParticipantState, participant: int, offer: str) -> None:
-    status = ParticipantStatus.of("coffee", participant, state, offer)
+    chosen = range(100) if state == "selected" else ()
+    status = ParticipantStatus.of("coffee", participant, state, offer, selections=100, chosen=chosen)
     assert len(status.to_bytes()) == STATUS_BYTES
     assert ParticipantStatus.from_bytes(status.to_bytes()) == status
     assert status.offer == (offer if state == "selected" else None)
 
 
 def test_a_status_has_room_for_the_longest_offer_and_the_longest_name() -> None:
-    status = ParticipantStatus.of("c" * 63, 2**53 - 1, "selected", "x" * (MAX_OFFER_BYTES - 2))
+    longest = "x" * (MAX_OFFER_BYTES - 2)
+    status = ParticipantStatus.of("c" * 63, 2**53 - 1, "selected", longest, selections=1000, chosen=range(1000))
     assert len(status.to_bytes()) == STATUS_BYTES
 
 
@@ -357,14 +432,18 @@ def test_a_message_with_an_unknown_field_is_refused(name: str) -> None:
         type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.update(extra=1)))
 
 
-@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in ("Problem", "RoundNotice", "SelectionRow")])
+WITHOUT_PROTOCOL = ("Expectation", "Problem", "RoundNotice", "SelectionRow")
+"""Parts of other messages, and those that other standards define."""
+
+
+@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in WITHOUT_PROTOCOL])
 @pytest.mark.parametrize("protocol", [0, 2, "1", 1.0, True, None])
 def test_a_message_of_another_protocol_is_refused(name: str, protocol: object) -> None:
     with pytest.raises(InputError, match="protocol"):
         type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.update(protocol=protocol)))
 
 
-@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in ("Problem", "RoundNotice", "SelectionRow")])
+@pytest.mark.parametrize("name", [name for name in MESSAGES if name not in WITHOUT_PROTOCOL])
 def test_a_message_that_does_not_say_its_protocol_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="protocol = None: is missing"):
         type(MESSAGES[name][0]).from_bytes(altered(name, lambda d: d.pop("protocol")))
@@ -394,6 +473,10 @@ WRONG: list[tuple[str, str, object]] = [
     ("Terms", "epsilon_per_km", 0),
     ("Terms", "epsilon_per_km", "1.5"),
     ("Terms", "null_epsilon", None),
+    ("Terms", "target_names", []),
+    ("Terms", "target_names", ["one", "two"]),
+    ("Terms", "target_names", ["a\u202eb"]),
+    ("Terms", "target_names", ["x" * 201]),
     ("Terms", "targets", []),
     ("Terms", "targets", [1.0]),
     ("Terms", "targets", "1"),

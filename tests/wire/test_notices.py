@@ -76,11 +76,19 @@ def test_the_hash_of_terms_is_over_text_in_which_reals_are_the_digits_of_their_d
     text = TERMS.to_bytes().decode()
     for name, number in (("delta", 0.25), ("epsilon_per_km", 1.5), ("grade_epsilon", 3.0), ("null_epsilon", 4.0)):
         text = text.replace(f'"{name}":{number}', f'"{name}":"{digits(number)}"')
+    for name, numbers in (("lower_deltas", TERMS.lower_deltas), ("profile_constants", TERMS.profile_constants or ())):
+        before, after = (",".join(map(one, numbers)) for one in (repr, lambda number: f'"{digits(number)}"'))
+        text = text.replace(f'"{name}":[{before}]', f'"{name}":[{after}]')
     assert TERMS.hash == hashlib.sha256(text.encode()).hexdigest() == TERMS_HASH
 
 
 def test_a_whole_number_in_json_gives_the_same_hash_as_a_real_one() -> None:
-    assert Terms.from_bytes(TERMS.to_bytes().replace(b":4.0", b":4").replace(b":3.0", b":3e0")).hash == TERMS_HASH
+    assert (
+        Terms.from_bytes(
+            TERMS.to_bytes().replace(b":4.0", b":4").replace(b":3.0", b":3e0").replace(b"50.0", b"50")
+        ).hash
+        == TERMS_HASH
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,11 +100,17 @@ def test_a_whole_number_in_json_gives_the_same_hash_as_a_real_one() -> None:
         {"offer": "A tea"},
         {"area": {"kind": "points", "xy_m": [[0, 0], [1001, 0]]}},
         {"targets": (0,)},
+        {"target_names": ("Cafe",)},
+        {"target_names": None},
         {"epsilon_per_km": 1.5000000000000002},
         {"null_epsilon": 4.1},
-        {"grade_epsilon": None},
-        {"grade_epsilon": None, "null_epsilon": None},
+        {"grade_epsilon": None, "lower_deltas": ()},
+        {"grade_epsilon": None, "null_epsilon": None, "lower_deltas": ()},
         {"delta": 0.2},
+        {"lower_deltas": (0.1,)},
+        {"lower_deltas": ()},
+        {"profile_constants": None},
+        {"profile_constants": (-3.0, 0.75, 0.0, 0.25, 0.5, 50.0, 50.0)},
         {"rule": "random"},
         {"period": "week"},
         {"enrolment": "open"},
@@ -169,12 +183,52 @@ def test_a_forged_notice_cannot_make_a_server_look_guilty() -> None:
 
 def test_a_plan_is_protected_by_invite_and_with_a_deadline_unless_it_says_otherwise() -> None:
     assert (PLAN.enrolment, PLAN.deadline_s, PLAN.beyond_default_limits) == ("invite", 7 * 24 * 3600, False)
-    assert PLAN.null_epsilon == PLAN.grade_epsilon == pytest.approx(4.1588830833596715, abs=0)
+    assert PLAN.null_epsilon == pytest.approx(4.1588830833596715, abs=0)
+    assert PLAN.grade_epsilon == pytest.approx(2.0794415416798357, abs=0)
+    assert (PLAN.rule, PLAN.thresholds) == ("target-aware", (0.25, 0.2))
+
+
+@pytest.mark.parametrize(
+    ("changes", "thresholds"),
+    [
+        ({"delta": 0.5}, (0.5, 0.2)),
+        ({"delta": 0.2}, (0.2,)),
+        ({"delta": 0.1}, (0.1,)),
+        ({"delta": 0.1, "lower_deltas": (0.05, 0.01)}, (0.1, 0.05, 0.01)),
+        ({"lower_deltas": ()}, (0.25,)),
+        ({"null_epsilon": None, "grade_epsilon": None}, (0.25,)),
+    ],
+)
+def test_a_plan_has_the_usual_thresholds_below_delta_unless_it_says_otherwise(
+    changes: dict[str, Any], thresholds: tuple[float, ...]
+) -> None:
+    assert CampaignPlan.model_validate({**dict(PLAN), **changes}).thresholds == thresholds
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"lower_deltas": (0.25,)}, "should fall"),
+        ({"lower_deltas": (0.1, 0.2)}, "should fall"),
+        ({"lower_deltas": (0.1, 0.0)}, "greater than 0"),
+        ({"lower_deltas": (0.2, 0.1, 0.05, 0.04, 0.03, 0.02, 0.01)}, "at most 6"),
+        ({"null_epsilon": None, "grade_epsilon": None, "lower_deltas": (0.1,)}, "applies only to grades"),
+        ({"profile_constants": (1.0,) * 6}, "at least 7"),
+        ({"profile_constants": (1.0,) * 8}, "at most 7"),
+        ({"profile_constants": (51.0,) * 7}, "less than or equal to 50"),
+        ({"profile_constants": (float("nan"),) * 7}, "finite"),
+    ],
+)
+def test_thresholds_and_constants_that_no_device_could_use_are_refused(changes: dict[str, Any], said: str) -> None:
+    for kind, message in ((CampaignPlan, PLAN), (Terms, TERMS)):
+        with pytest.raises(ValueError, match=said):
+            kind.model_validate({**dict(message), **changes})
 
 
 def test_grades_without_a_protected_outside_are_refused_in_plans_and_terms() -> None:
     for kind, message in ((CampaignPlan, PLAN), (Terms, TERMS)):
-        clear = kind.model_validate({**dict(message), "null_epsilon": None, "grade_epsilon": None})
+        nothing = {"null_epsilon": None, "grade_epsilon": None, "lower_deltas": ()}
+        clear = kind.model_validate({**dict(message), **nothing})
         assert clear.null_epsilon is None
         with pytest.raises(ValueError, match="grade_epsilon needs null_epsilon"):
             kind.model_validate({**dict(message), "null_epsilon": None})

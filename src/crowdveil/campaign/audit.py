@@ -2,11 +2,12 @@
 
     record      the plan, every round's policy and counts, one row per participant (participant, commitment, round,
                 symbol)
-    announced   the terms are those of the plan, the seed is the one whose hash they name, and every round's policy is
+    announced   the terms are those of the plan, the seeds are those whose hash they name, and every round's policy is
                 the one in its signed notice
     private     every policy is certified at the plan's ε, and is for the plan's area and targets
     counted     the rows of each round add up to its counts
-    selected    the same counts, rows and seed select the same people, in the same order, with the same chances
+    selected    the same counts, rows and seed select the same people, in the same order, with the same chances; of a
+                panel each selection, after those before it
     made        each policy is the one that the counts before it lead to
 
 A server that violates one of the first five is detected. The last one may differ on another machine, because solvers
@@ -22,16 +23,16 @@ from typing import Literal
 
 import numpy as np
 
-from crowdveil.campaign import Plan, next_policy, resume
-from crowdveil.campaign.from_wire import plan_from_wire
+from crowdveil.campaign import Plan, SelectionRequest, next_policy, resume
+from crowdveil.campaign.from_wire import NO_SEED, plan_from_wire, request_from_wire, selection_message
 from crowdveil.campaign.selection import Reports, Selection
-from crowdveil.campaign.state import select_so_far
+from crowdveil.campaign.state import select_from_panel, select_so_far
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.policy.policy import Policy
 from crowdveil.prior import Round
 from crowdveil.vocabulary import Progress
-from crowdveil.wire import AuditRecord, AuditSelection, secret_digest
+from crowdveil.wire import AuditRecord, secret_digest
 
 AuditStep = Literal["record", "announced", "private", "counted", "selected", "made"]
 FindingVerdict = Literal["ok", "warning", "failure"]
@@ -40,14 +41,18 @@ ANNOUNCED = (
     "offer",
     "area",
     "targets",
+    "target_names",
     "epsilon_per_km",
     "null_epsilon",
     "grade_epsilon",
-    "delta",
+    "thresholds",
+    "profile_constants",
     "rule",
     "period",
     "enrolment",
     "rounds",
+    "panel",
+    "renewal_s",
 )
 """What terms and plan both say."""
 
@@ -82,13 +87,23 @@ class _ReadRecord:
     rounds: tuple[Round, ...]
     reports: Reports
 
-    def select(self) -> Selection:
-        return select_so_far(resume(self.plan, self.rounds), self.reports)
+    def select(self, number: int) -> Selection:
+        """Repeat a selection, from the rounds that were closed then and the selections before it."""
+        told = self.record.selections[number]
+        state = resume(self.plan, self.rounds[: told.rounds])
+        then = self.reports.in_order(np.flatnonzero(self.reports.round < told.rounds))
+        if told.request is None:
+            return select_so_far(state, then)
+        earlier = [(one.made, np.array(one.participants, dtype=np.int64)) for one in self.record.selections[:number]]
+        request = request_from_wire(told.request)
+        return select_from_panel(state, then, request, seed=told.seed, made=told.made, earlier=earlier)
 
 
-def repeat_selection(record: AuditRecord) -> Selection:
-    """Select again, from the record alone."""
-    return _read(record).select()
+def repeat_selection(record: AuditRecord, number: int = 0) -> Selection:
+    """Make one of the selections again, from the record alone."""
+    if not 0 <= number < len(record.selections):
+        raise InputError("number", number, f"should be below {len(record.selections)}, the number of selections")
+    return _read(record).select(number)
 
 
 def check_record(record: AuditRecord, progress: Progress | None = None) -> AuditVerdict:
@@ -98,7 +113,7 @@ def check_record(record: AuditRecord, progress: Progress | None = None) -> Audit
     except CrowdveilError as error:
         return AuditVerdict((Finding("record", "failure", str(error)),))
     findings = []
-    total = 2 * len(read.rounds) + 3
+    total = 2 * len(read.rounds) + 2 + len(record.selections)
     for finding in _steps(read):
         findings.append(finding)
         if progress is not None:
@@ -107,19 +122,31 @@ def check_record(record: AuditRecord, progress: Progress | None = None) -> Audit
 
 
 def _steps(read: _ReadRecord) -> Iterator[Finding]:
+    record = read.record
     yield _announced(read)
     for number, one in enumerate(read.rounds):
         yield _private(read.plan, number, one.policy)
     yield _counted(read)
-    yield _selected(read)
+    for number in range(len(record.selections)):
+        yield _selected(read, number)
     for number in range(len(read.rounds)):
         yield _made(read, number)
 
 
 def _read(record: AuditRecord) -> _ReadRecord:
-    plan = plan_from_wire(record.plan, record.seed)
-    if record.plan.seed not in (None, record.seed):
-        raise InputError("seed", record.seed, f"should be {record.plan.seed}, the seed of the plan")
+    if not record.plan.panel and len(record.selections) != 1:
+        raise InputError("selections", len(record.selections), "should be one, of a campaign that is asked once")
+    seed = NO_SEED if record.plan.panel else record.selections[0].seed
+    plan = plan_from_wire(record.plan, seed)
+    if record.plan.seed not in (None, seed):
+        raise InputError("seed", seed, f"should be {record.plan.seed}, the seed of the plan")
+    for number, one in enumerate(record.selections):
+        if (one.request is None) == record.plan.panel:
+            raise InputError(
+                f"selections[{number}].request", one.request, "should be given for a panel, and only there"
+            )
+        if one.rounds > len(record.rounds):
+            raise InputError(f"selections[{number}].rounds", one.rounds, f"should be at most {len(record.rounds)}")
     if [one.number for one in record.rounds] != list(range(len(record.rounds))):
         raise InputError("rounds", [one.number for one in record.rounds], "should be numbered from 0, without a gap")
     if len(record.rounds) > plan.rounds:
@@ -146,9 +173,12 @@ def _announced(read: _ReadRecord) -> Finding:
         planned, told = getattr(record.plan, name), getattr(terms, name)
         if planned != told:
             return Finding("announced", "failure", f"the terms have {name} = {told!r}; the plan has {planned!r}")
-    if secret_digest(record.seed) != terms.seed_hash:
-        text = f"the seed is not the one whose hash was announced, {terms.seed_hash[:12]}"
-        return Finding("announced", "failure", text)
+    announced = terms.seed_hash
+    for number, one in enumerate(record.selections):
+        if secret_digest(one.seed) != announced:
+            text = f"the seed of selection {number + 1} is not the one whose hash was announced, {announced[:12]}"
+            return Finding("announced", "failure", text)
+        announced = one.seed
     hashes = [one.policy.hash for one in read.rounds]
     if [notice.round for notice in record.notices] != list(range(len(hashes))):
         text = f"there are notices of {len(record.notices)} rounds, but {len(hashes)} were closed"
@@ -163,7 +193,7 @@ def _announced(read: _ReadRecord) -> Finding:
             notice.verify(terms.server_key)
         except InputError as error:
             return Finding("announced", "failure", f"{which}: {error}")
-    text = f"terms {terms.hash[:12]}, signed by {terms.server_key[:12]}; the seed is the announced one"
+    text = f"terms {terms.hash[:12]}, signed by {terms.server_key[:12]}; the seeds are those announced"
     return Finding("announced", "ok", text)
 
 
@@ -208,30 +238,35 @@ def _counted(read: _ReadRecord) -> Finding:
     return Finding("counted", "ok", f"{len(told):,} rows add up to the counts of {len(read.rounds)} rounds: {sums}")
 
 
-def _selected(read: _ReadRecord) -> Finding:
-    told = read.record.selection
+def _selected(read: _ReadRecord, number: int) -> Finding:
+    told = read.record.selections[number]
+    which = f"selection {number + 1}: " if read.plan.panel else ""
     try:
-        found = read.select()
+        found = read.select(number)
     except CrowdveilError as error:
-        return Finding("selected", "failure", str(error))
-    again = AuditSelection(
-        participants=tuple(found.participants.tolist()),
-        chances=tuple(found.chances.tolist()),
-        hits=found.hits,
-        short=found.short,
-    )
-    for name in ("participants", "chances", "hits", "short"):
+        return Finding("selected", "failure", f"{which}{error}")
+    again = selection_message(found, request=told.request, made=told.made, rounds=told.rounds, seed=told.seed)
+    for name in ("participants", "targets", "chances", "chosen"):
         mine, theirs = getattr(again, name), getattr(told, name)
         if mine != theirs:
-            return Finding("selected", "failure", f"{name}: {_difference(mine, theirs)}")
-    few = f", {told.short} fewer than wanted" if told.short else ""
-    text = f"the same {len(told.participants):,} people in the same order, {told.hits} by a selecting symbol{few}"
-    return Finding("selected", "ok", text)
+            return Finding("selected", "failure", f"{which}{name}: {_difference(mine, theirs)}")
+    if again.missing != told.missing:
+        text = f"missing: the record has {told.missing}, the repetition gives {again.missing}"
+        return Finding("selected", "failure", f"{which}{text}")
+    text = f"{which}the same {len(found):,} people in the same order, {found.hits} by a selecting symbol"
+    request = read.plan.request if told.request is None else request_from_wire(told.request)
+    return Finding("selected", "ok", f"{text}{_short(request, found)}")
 
 
-def _difference(mine: object, theirs: object) -> str:
-    if not isinstance(mine, tuple) or not isinstance(theirs, tuple):
-        return f"the record has {theirs}, the repetition gives {mine}"
+def _short(request: SelectionRequest, found: Selection) -> str:
+    """Say how many fewer were selected than wanted, and where."""
+    if request.numbers is None or not found.short:
+        return f", {found.short} fewer than wanted" if found.short else ""
+    where = (f"{few} at place {request.place_name(target)}" for target, few in enumerate(found.missing) if few)
+    return f", fewer than wanted: {', '.join(where)}"
+
+
+def _difference(mine: tuple[object, ...], theirs: tuple[object, ...]) -> str:
     if len(mine) != len(theirs):
         return f"the record has {len(theirs)}, the repetition gives {len(mine)}"
     rank = next(rank for rank, pair in enumerate(zip(mine, theirs, strict=True)) if pair[0] != pair[1])

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-import numpy as np
-
 from crowdveil.area import Area
 from crowdveil.arrays import FloatArray, frozen
+from crowdveil.campaign.request import SelectionRequest, check_count, check_names, name_place
 from crowdveil.errors import InputError
 from crowdveil.policy.checks import (
+    MAX_GRADES,
     check_epsilon,
     check_grade_chances,
     check_grade_epsilon,
@@ -19,13 +19,15 @@ from crowdveil.policy.checks import (
     check_prior,
     check_targets,
 )
+from crowdveil.policy.grades import chances_of_grades
 from crowdveil.vocabulary import (
     DEFAULT_CONFIDENCE,
     DEFAULT_GRADE_EPSILON,
     DEFAULT_NULL_EPSILON,
     DEFAULT_ROUNDS,
-    GRADES,
+    DEFAULT_THRESHOLDS,
     Algorithm,
+    Cover,
 )
 
 
@@ -38,8 +40,8 @@ class Plan:
     epsilon_per_km: float
     users: int
     """N: how many people are invited, over all rounds, with or without a frequent place."""
-    wanted: int
-    """α: how many people are to be selected."""
+    wanted: int = 0
+    """α: how many people are to be selected, at any target; with `numbers` it is left out, and becomes their sum."""
     rounds: int = DEFAULT_ROUNDS
     confidence: float = DEFAULT_CONFIDENCE
     """ρ: with this probability at least α people should be selectable; applies only to algorithm-2."""
@@ -53,12 +55,21 @@ class Plan:
     null_epsilon: float | None = DEFAULT_NULL_EPSILON
     """ε₀: how much a symbol may tell about being outside; None: NULL is sent in the clear, as in the paper."""
     grade_epsilon: float | None = DEFAULT_GRADE_EPSILON
-    """ε₁: how much a symbol may tell about being a regular visitor; None: there are no grades."""
-    grade_chances: tuple[float, ...] | None = None
-    """How likely a visitor of each grade is to come in the next period; None: only regular visitors count."""
+    """ε₁: how much a symbol may tell about one grade of visitors or the next; None: there are no grades."""
+    grade_chances: tuple[float, ...] = chances_of_grades(DEFAULT_THRESHOLDS)
+    """How likely a visitor of each grade is to come in the next period, the most regular first (`chances_of_grades`);
+    there are as many grades as chances, at least two. Without grades it becomes a single 1."""
+    numbers: tuple[int, ...] | None = None
+    """How many people are to be selected for each target, in the order of the targets; None: `wanted` at any target."""
+    target_names: tuple[str, ...] | None = None
+    """What the targets are called, in their order; None: they have no names."""
+    panel: bool = False
+    """Whether the reports serve any number of selections. The targets are then the places that may be asked for,
+    everyone is invited to every round, nothing is wanted beforehand, and a later round renews the reports."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "targets", check_targets(self.targets, len(self.area)))
+        all_cells = {"all_cells": True} if self.panel else {}
+        object.__setattr__(self, "targets", check_targets(self.targets, len(self.area), **all_cells))
         object.__setattr__(self, "epsilon_per_km", check_epsilon(self.epsilon_per_km))
         if self.null_epsilon is not None:
             object.__setattr__(self, "null_epsilon", check_null_epsilon(self.null_epsilon))
@@ -68,18 +79,20 @@ class Plan:
                 raise InputError(
                     "grade_epsilon", self.grade_epsilon, "should be None in the clear form, like null_epsilon"
                 )
-        if self.grade_chances is not None:
-            object.__setattr__(self, "grade_chances", check_grade_chances(self.grade_chances, self.grades))
+        chances = check_grade_chances(self.grade_chances, len(self.grade_chances))
+        if self.grade_epsilon is not None and not 2 <= len(chances) <= MAX_GRADES:
+            raise InputError("grade_chances", chances, f"should be 2 to {MAX_GRADES} chances, one for each grade")
+        object.__setattr__(self, "grade_chances", chances if self.grade_epsilon is not None else (1.0,))
         if self.start_null_share is not None:
             check_null_share(self.start_null_share)
-        for name in ("users", "wanted", "rounds"):
-            count = getattr(self, name)
-            if not isinstance(count, int | np.integer) or isinstance(count, bool) or count < 1:
-                raise InputError(name, count, "should be a whole number, at least 1")
-        if self.rounds > self.users:
+        for name in ("users", "rounds"):
+            check_count(name, getattr(self, name))
+        if self.rounds > self.users and not self.panel:
             raise InputError("rounds", self.rounds, f"should be at most the number of users, {self.users}")
-        if self.wanted > self.users:
-            raise InputError("wanted", self.wanted, f"should be at most the number of users, {self.users}")
+        if self.target_names is not None:
+            object.__setattr__(self, "target_names", tuple(self.target_names))
+        check_names(self.target_names, len(self.targets))
+        self._check_wanted()
         if not 0 < self.confidence < 1:
             raise InputError("confidence", self.confidence, "should lie strictly between 0 and 1")
         if self.algorithm not in get_args(Algorithm):
@@ -89,12 +102,60 @@ class Plan:
         if self.start is not None:
             object.__setattr__(self, "start", frozen(check_prior(self.start, len(self.area), self.grades)))
 
+    def _check_wanted(self) -> None:
+        if self.panel:
+            self._check_panel()
+            return
+        if self.numbers is not None and self.algorithm == "algorithm-2":
+            expected = "should be left out with algorithm-2, which selects people for any target; give `wanted` instead"
+            raise InputError("numbers", self.numbers, expected)
+        request = self.request
+        object.__setattr__(self, "numbers", request.numbers)
+        object.__setattr__(self, "wanted", request.wanted)
+        for place, number in enumerate(request.numbers or ()):
+            if number > self.users:
+                raise InputError(f"numbers[{place}]", number, f"should be at most the number of users, {self.users}")
+        if request.numbers is not None and request.wanted > self.users:
+            expected = f"should add up to at most the number of users, {self.users}; nobody is selected twice"
+            raise InputError("numbers", f"{request.wanted} people in all", expected)
+        if request.wanted > self.users:
+            raise InputError("wanted", self.wanted, f"should be at most the number of users, {self.users}")
+
+    def _check_panel(self) -> None:
+        for name in ("wanted", "numbers"):
+            if getattr(self, name):
+                expected = "should be left out for a panel; each selection says how many people it wants, and where"
+                raise InputError(name, getattr(self, name), expected)
+        if self.algorithm != "crowdveil":
+            raise InputError("algorithm", self.algorithm, "should be crowdveil for a panel")
+
+    @property
+    def request(self) -> SelectionRequest:
+        """What is asked of a campaign that is asked once; a panel is given a request for each selection."""
+        if self.panel:
+            raise InputError("request", None, "should say what is asked of the panel: places, and how many people")
+        return SelectionRequest(self.targets, self.wanted, self.numbers, self.target_names)
+
+    @property
+    def cover(self) -> Cover:
+        """What is to be covered: any target, each with the same number of people, or each with its own number."""
+        return self.request.cover
+
+    def place_name(self, target: int) -> str:
+        """Name a target, by its position in `targets`: `2 (Grand Central)`; counts from 1, as people do."""
+        return name_place(self.target_names, target)
+
     @property
     def grades(self) -> int:
         """How many grades there are; 1 stands for none."""
-        return 1 if self.grade_epsilon is None else GRADES
+        return len(self.grade_chances)
 
     def round_users(self) -> list[int]:
-        """Return how many users each round invites: N/k, and one more in the first rounds if N/k is not whole."""
+        """Return how many users each round invites: N/k, and one more in the first rounds if N/k is not whole.
+
+        A panel invites everyone to every round.
+        """
+        if self.panel:
+            return [self.users] * self.rounds
         each, rest = divmod(self.users, self.rounds)
         return [each + (number < rest) for number in range(self.rounds)]

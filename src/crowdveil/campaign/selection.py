@@ -1,42 +1,50 @@
-"""Decide who is selected, and break ties by a public lottery.
+"""Decide who is selected, for which target, and break ties by a public lottery.
 
-Two methods, on the same reports:
+Three methods, on the same reports:
 
     latest first     Algorithm 2 as printed: of those who sent a selecting symbol, the later rounds before the earlier,
                      within a round in the order of the reports, until α are found; perhaps fewer
-    by posterior     ours: everyone who sent a symbol, in the order of the probability that their place is a target,
-                     Σ_T π(t | symbol, round), under the last estimate of π, until α are found
+    by posterior     ours, for any target: everyone who sent a symbol, in the order of the probability that they come
+                     to a target, Σ_T,g w_g π(t, g | symbol, round), under the last estimate of π, until α are found
+    for each target  ours, with a number of people for each target: everyone who sent a symbol may be selected for one
+                     target, and the sum of the chances that they come there is as high as can be (`assignment`)
 
-**Filling up** (by posterior): if fewer than α people sent a selecting symbol, the senders of the next best symbols are
-selected too. People who sent NULL in the clear are never selected; in the protected form nobody knows who they are, and
-the shares of senders outside and of occasional visitors lower the probabilities of the symbols that they send: those
-who are likely to be regular visitors of a target come first. If fewer than α people sent any symbol, all of them are
-selected and `short` says how many are missing.
+Everyone who sent the same symbol in the same round has the same chances (`groups`).
+
+**Filling up** (by posterior, for each target): if fewer people than wanted sent a selecting symbol, the senders of the
+next best symbols are selected too, by their chance of coming to *this* target; `by_symbol` tells which is which. People
+who sent NULL in the clear are never selected; in the protected form nobody knows who they are, and the shares of
+senders outside and of rare visitors lower the probabilities of the symbols that they send: those who are likely to be
+regular visitors of a target come first. If fewer people than wanted sent any symbol, all of them are selected and
+`missing` says how many more were wanted, and where.
 
 **Ties.** Probabilities are compared to a millionth, so that the last bits of a sum have no influence. Of equal symbols
 those of the later round come first, whose policy was made from more reports, and within a round the lower symbol, hence
-`hit`. Everyone who sent the same symbol in the same round has the same probability. If only a part of such a group can
-be selected, a lottery decides: the lowest SHA-256 of "seed:ticket". A participant's ticket is the hash of the secret
-that their device chose before it knew the seed, and the seed's hash is announced before the first report, so that
-neither side can choose the outcome; once the seed is published anyone can repeat it, and reporting early does not help.
+those that select; of equal targets the one that is named first. If only a part of a group can be selected, or if parts
+of it are selected for different targets, a lottery decides: the lowest SHA-256 of "seed:ticket", and the lowest of all
+go to the target where the group's chance is highest. A participant's ticket is the hash of the secret that their device
+chose before it knew the seed, and the seed's hash is announced before the first report, so that neither side can choose
+the outcome; once the seed is published anyone can repeat it, and reporting early does not help. Where the same reports
+serve several selections, those who were chosen less often before come before the others of their group, and the lottery
+decides among these.
+
+**The target of a person.** Where people are selected for any target, it is the target that they are most likely to
+come to; their chance is that of coming to any.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from crowdveil.arrays import FloatArray, IntArray, as_array, as_cells, frozen
+from crowdveil.campaign.groups import Groups, assign_groups
 from crowdveil.errors import InputError
-from crowdveil.policy.policy import Policy
-from crowdveil.prior import target_chances
-
-COMPARED_DECIMALS = 6
+from crowdveil.vocabulary import Chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +56,16 @@ class Reports:
     symbol: IntArray
     ticket: tuple[str, ...] | None = None
     """What each participant takes part in the lottery with; None: their number as text."""
+    chosen_before: IntArray | None = None
+    """How often each participant was chosen by earlier selections; None: never. Among equals fewer times come first."""
 
     def __post_init__(self) -> None:
         if self.ticket is not None and len(self.ticket) != np.size(self.participant):
             expected = f"should have one entry for each of {np.size(self.participant)} reports"
             raise InputError("ticket", f"{len(self.ticket)} entries", expected)
-        for name in ("participant", "round", "symbol"):
+        for name in ("participant", "round", "symbol", "chosen_before"):
+            if getattr(self, name) is None:
+                continue
             column = as_array(name, getattr(self, name), "should be whole numbers")
             if column.size and column.dtype.kind not in "iu":
                 raise InputError(name, column.dtype.name, "should be whole numbers")
@@ -75,119 +87,193 @@ class Reports:
     def in_order(self, rows: IntArray) -> Reports:
         """Take some rows, in the order given."""
         ticket = None if self.ticket is None else tuple(self.ticket[row] for row in rows.tolist())
-        return Reports(self.participant[rows], self.round[rows], self.symbol[rows], ticket)
+        before = None if self.chosen_before is None else self.chosen_before[rows]
+        return Reports(self.participant[rows], self.round[rows], self.symbol[rows], ticket, before)
+
+
+def with_history(reports: Reports, earlier: Sequence[tuple[int, IntArray]], since: int | None) -> Reports:
+    """Note how often each participant was chosen by earlier selections, each given with its time, after some time."""
+    times = np.zeros(len(reports), dtype=np.int64)
+    order = np.argsort(reports.participant, kind="stable")
+    for made, chosen in earlier:
+        if len(reports) and (since is None or made > since):
+            at = order[np.minimum(np.searchsorted(reports.participant, chosen, sorter=order), len(reports) - 1)]
+            times[at[reports.participant[at] == chosen]] += 1
+    return replace(reports, chosen_before=times)
 
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The selected participants, best first, and how they were selected."""
+    """The selected participants, best first; with a number for each target, target by target and there best first."""
 
     participants: IntArray
     chances: FloatArray
-    """For each of them the probability that their place is a target; 0 if the method does not compute it."""
-    hits: int
-    """How many of them sent a selecting symbol; the others were added to fill up."""
-    short: int
-    """How many fewer there are than wanted."""
+    """The probability that each of them comes to their target; or to any target, if people are wanted at any."""
+    targets: IntArray
+    """The target that each of them is selected for, as its position in the plan's targets."""
+    by_symbol: NDArray[np.bool_]
+    """Whether each of them sent a symbol that selects for the target; the others were added to fill up."""
+    missing: tuple[int, ...]
+    """How many fewer there are than wanted: one number for each target that has a number of its own, otherwise one."""
 
     def __len__(self) -> int:
         return len(self.participants)
 
+    @property
+    def hits(self) -> int:
+        """How many of them sent a selecting symbol."""
+        return int(self.by_symbol.sum())
 
-def select_latest_first(reports: Reports, policies: Sequence[Policy], wanted: int) -> Selection:
+    @property
+    def short(self) -> int:
+        """How many fewer there are than wanted."""
+        return sum(self.missing)
+
+    @property
+    def chosen(self) -> list[Chosen]:
+        """How each of them was selected."""
+        return ["symbol" if one else "filled" for one in self.by_symbol.tolist()]
+
+    def at_target(self, target: int) -> IntArray:
+        """Return the participants who are selected for a target, by its position, best first."""
+        return np.asarray(self.participants[self.targets == target])
+
+
+def nobody(missing: tuple[int, ...]) -> Selection:
+    """Return the selection of nobody, where so many were wanted."""
+    none = np.zeros(0, dtype=np.int64)
+    return Selection(none, np.zeros(0), none, np.zeros(0, dtype=bool), missing)
+
+
+def select_latest_first(reports: Reports, groups: Groups, wanted: int) -> Selection:
     """Select like Algorithm 2 of the paper: selecting symbols of the latest rounds first."""
-    _check(reports, policies, wanted)
-    hit = np.zeros(len(reports), dtype=bool)
-    for number, policy in enumerate(policies):
-        hit |= (reports.round == number) & np.isin(reports.symbol, policy.selecting)
-    rows = np.flatnonzero(hit)
+    group = _groups_of_reports(reports, groups)
+    _check_wanted(wanted)
+    rows = np.flatnonzero(groups.selecting[group])
     latest_first = rows[np.argsort(-reports.round[rows], kind="stable")][:wanted]
-    found = len(latest_first)
-    return Selection(reports.participant[latest_first], np.zeros(found), found, wanted - found)
-
-
-def select_by_posterior(
-    reports: Reports,
-    policies: Sequence[Policy],
-    prior: ArrayLike | None,
-    wanted: int,
-    seed: str,
-    null_share: float = 0.0,
-    grade_chances: Sequence[float] | None = None,
-) -> Selection:
-    """Select the people most likely to be at a target, under a prior; a repeatable lottery breaks ties.
-
-    `null_share` is the share of senders outside, where the policies protect it; with grades the prior is joint, and
-    `grade_chances` says how likely a visitor of each grade is to come (default: only regular visitors count).
-    """
-    _check(reports, policies, wanted)
-    chances, begin, order = rank_groups(policies, prior, null_share, grade_chances)
-    group = begin[reports.round] + reports.symbol
-    sizes = np.bincount(group, minlength=len(order))
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    before = np.cumsum(sizes[order]) - sizes[order]
-    all_in = before + sizes[order] <= wanted
-    rows = np.flatnonzero(all_in[place[group]])
-    room = wanted - len(rows)
-    cut = np.flatnonzero(~all_in & (sizes[order] > 0))
-    if room and len(cut):
-        tied = np.flatnonzero(group == order[cut[0]])
-        rows = np.concatenate([rows, _lottery(tied, reports, seed, room)])
-    rows = rows[np.lexsort((reports.participant[rows], place[group[rows]]))]
+    of = group[latest_first]
     return Selection(
-        reports.participant[rows],
-        chances[group[rows]],
-        sum(
-            int(np.isin(reports.symbol[rows][reports.round[rows] == r], p.selecting).sum())
-            for r, p in enumerate(policies)
-        ),
-        wanted - len(rows),
+        reports.participant[latest_first],
+        groups.at_any[of],
+        groups.likeliest[of],
+        np.ones(len(of), dtype=bool),
+        (wanted - len(of),),
     )
 
 
-class Groups(NamedTuple):
-    """All pairs of round and symbol, round by round; those who sent the same symbol in the same round form a group."""
+def select_by_posterior(reports: Reports, groups: Groups, wanted: int, seed: str) -> Selection:
+    """Select the people most likely to be at any target; a repeatable lottery breaks ties."""
+    group = _groups_of_reports(reports, groups)
+    _check_wanted(wanted)
+    picked = _pick(reports, group, groups, groups.at_any[:, None], (wanted,), seed)
+    of = group[picked.rows]
+    rank = np.empty(len(groups), dtype=np.int64)
+    rank[groups.best_first] = np.arange(len(groups))
+    order = np.lexsort((reports.participant[picked.rows], rank[of]))
+    return Selection(
+        reports.participant[picked.rows][order],
+        groups.at_any[of][order],
+        groups.likeliest[of][order],
+        groups.selecting[of][order],
+        picked.missing,
+    )
 
-    chances: FloatArray
-    """The probability that a sender's place is a target, rounded to a millionth."""
-    begin: IntArray
-    """Where each round's symbols begin; one more entry for the end."""
-    order: IntArray
-    """The groups, best first."""
+
+def select_for_each_target(reports: Reports, groups: Groups, numbers: Sequence[int], seed: str) -> Selection:
+    """Select so many people for each target that the most are expected to come; a repeatable lottery breaks ties."""
+    group = _groups_of_reports(reports, groups)
+    if len(numbers) != groups.at.shape[1]:
+        expected = f"should have one number for each of {groups.at.shape[1]} targets"
+        raise InputError("numbers", f"{len(numbers)} numbers", expected)
+    for number in numbers:
+        _check_wanted(number, "numbers")
+    picked = _pick(reports, group, groups, groups.at, tuple(numbers), seed)
+    of = group[picked.rows]
+    chances = groups.at[of, picked.targets]
+    place = np.empty(len(groups), dtype=np.int64)
+    place[groups.preferred] = np.arange(len(groups))
+    order = np.lexsort((reports.participant[picked.rows], place[of], -chances, picked.targets))
+    return Selection(
+        reports.participant[picked.rows][order],
+        chances[order],
+        picked.targets[order],
+        groups.names[of, picked.targets][order],
+        picked.missing,
+    )
 
 
-def rank_groups(
-    policies: Sequence[Policy],
-    prior: ArrayLike | None,
-    null_share: float = 0.0,
-    grade_chances: Sequence[float] | None = None,
-) -> Groups:
-    """Rank symbols by the probability that a sender is at a target; ties: the later round, then the lower symbol."""
-    chance_of = [
-        target_chances(prior, policy, null_share=null_share, grade_chances=grade_chances) for policy in policies
-    ]
-    begin = np.cumsum([0, *(len(chances) for chances in chance_of)])
-    chances: FloatArray = np.concatenate(chance_of).round(COMPARED_DECIMALS)
-    later_first = np.repeat(-np.arange(len(chance_of)), np.diff(begin))
-    return Groups(chances, begin, np.lexsort((later_first, -chances)))
+@dataclass(frozen=True, eq=False)
+class _Picked:
+    """Rows of reports, in no particular order, with the position of a target for each."""
+
+    rows: IntArray
+    targets: IntArray
+    missing: tuple[int, ...]
+
+
+def _pick(
+    reports: Reports, group: IntArray, groups: Groups, chances: FloatArray, numbers: tuple[int, ...], seed: str
+) -> _Picked:
+    sizes = np.bincount(group, minlength=len(groups))
+    assigned = assign_groups(groups, chances, sizes, numbers)
+    taken = assigned.sum(axis=1)
+    rows = np.flatnonzero(taken[group] > 0)
+    rows = rows[np.argsort(group[rows], kind="stable")]
+    found, places = [], []
+    for members in np.split(rows, np.flatnonzero(np.diff(group[rows])) + 1) if len(rows) else ():
+        one = group[members[0]]
+        to = np.flatnonzero(assigned[one])
+        if taken[one] < len(members) or len(to) > 1:
+            members = _lottery(members, reports, seed, int(taken[one]))
+        to = to[np.argsort(-chances[one, to], kind="stable")]
+        found.append(members)
+        places.append(np.repeat(to, assigned[one, to]))
+    empty = np.zeros(0, dtype=np.int64)
+    missing = np.array(numbers) - assigned.sum(axis=0)
+    return _Picked(np.concatenate([empty, *found]), np.concatenate([empty, *places]), tuple(missing.tolist()))
 
 
 def lottery_number(seed: str, ticket: str) -> int:
     """Return SHA-256 of "seed:ticket" as a number; the participants with the lowest numbers win."""
-    return int.from_bytes(hashlib.sha256(f"{seed}:{ticket}".encode()).digest(), "big")
+    return int.from_bytes(_drawn(seed, ticket), "big")
+
+
+def _drawn(seed: str, ticket: str) -> bytes:
+    return hashlib.sha256(f"{seed}:{ticket}".encode()).digest()
 
 
 def _lottery(rows: IntArray, reports: Reports, seed: str, room: int) -> IntArray:
-    drawn = sorted(rows.tolist(), key=lambda row: lottery_number(seed, reports.ticket_of(row)))
-    return np.array(drawn[:room], dtype=np.int64)
+    """Return the winners among some rows: those chosen less often before, of equals the lowest number first."""
+    if reports.chosen_before is None:
+        return _lowest(rows, reports, seed, room)
+    before, winners = reports.chosen_before[rows], []
+    for times in np.unique(before).tolist():
+        alike = rows[before == times]
+        winners.append(_lowest(alike, reports, seed, min(room, len(alike))))
+        room -= len(winners[-1])
+        if not room:
+            break
+    return np.concatenate(winners)
 
 
-def _check(reports: Reports, policies: Sequence[Policy], wanted: int) -> None:
+def _lowest(rows: IntArray, reports: Reports, seed: str, room: int) -> IntArray:
+    """Return the rows with the lowest numbers, the lowest first; bytes compare like the numbers they stand for."""
+    drawn = [_drawn(seed, reports.ticket_of(row)) for row in rows.tolist()]
+    heads = np.frombuffer(b"".join(one[:8] for one in drawn), dtype=">u8")
+    last = np.partition(heads, room - 1)[room - 1]
+    candidates = sorted(np.flatnonzero(heads <= last).tolist(), key=drawn.__getitem__)
+    return rows[candidates[:room]]
+
+
+def _groups_of_reports(reports: Reports, groups: Groups) -> IntArray:
+    """Return the group of each report; refuse reports that do not fit the rounds."""
+    symbols = np.diff(groups.begin)
+    as_cells("round", reports.round, len(symbols))
+    for number, count in enumerate(symbols.tolist()):
+        as_cells("symbol", reports.symbol[reports.round == number], count)
+    return np.asarray(groups.begin[reports.round] + reports.symbol)
+
+
+def _check_wanted(wanted: int, name: str = "wanted") -> None:
     if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool) or wanted < 1:
-        raise InputError("wanted", wanted, "should be a whole number of people, at least 1")
-    if not policies:
-        raise InputError("policies", [], "should be the policies of one or more rounds")
-    as_cells("round", reports.round, len(policies))
-    for number, policy in enumerate(policies):
-        as_cells("symbol", reports.symbol[reports.round == number], policy.symbol_count)
+        raise InputError(name, wanted, "should be a whole number of people, at least 1")

@@ -5,7 +5,7 @@ server then keeps counts per symbol (`Round`) to learn from. Simulator, server a
 
     state = begin(plan)
     repeat until state.finished:
-        policy = next_policy(state)                      (the slow step; a function of the state alone)
+        policy = next_policy(state)                      (the slow step, in `next_policy`; follows from the state alone)
         state = advance(state, RoundOpened(policy))
         ... the round's users report ...
         state = advance(state, RoundClosed(count_symbols(policy, symbols, nulls)))
@@ -22,10 +22,8 @@ rounds first.
 - *informative completion*: those who are not selected still tell something about where people are, within the same ε
 - *pooled estimate* of π over all rounds, under the assumption that neighbouring cells have similar shares
   (`prior.pooled_estimate`)
-- *adaptive quota* without a margin: with a people still wanted and m reports to come, a round aims at
-  β = max(a/m, α/N), which is enough on average. Too few hits are no loss, because the senders of the next best symbols
-  fill up; the margin ρ would lower the value of every policy (Theorem 2: the value never rises with β)
-- *selection by posterior* (`selection`)
+- *adaptive quota* without a margin (`quota`)
+- *selection by posterior*, for any target or with a number of people for each (`selection`)
 
 N and α are about users who report. The share of users who send NULL is not known beforehand: the first round assumes
 that everyone reports (its quota may then be too small, which later rounds correct), later rounds use the share seen so
@@ -45,19 +43,24 @@ from typing import TypeAlias
 
 import numpy as np
 
-from crowdveil.arrays import FloatArray, as_cells, frozen
+from crowdveil.arrays import FloatArray, IntArray, as_cells, frozen
+from crowdveil.campaign.groups import groups_of
 from crowdveil.campaign.plan import Plan
-from crowdveil.campaign.selection import Reports, Selection, lottery_number, select_by_posterior, select_latest_first
+from crowdveil.campaign.request import SelectionRequest
+from crowdveil.campaign.selection import (
+    Reports,
+    Selection,
+    lottery_number,
+    nobody,
+    select_by_posterior,
+    select_for_each_target,
+    select_latest_first,
+    with_history,
+)
 from crowdveil.errors import InputError
-from crowdveil.policy.checks import check_prior
+from crowdveil.policy.checks import check_prior, check_targets
 from crowdveil.policy.policy import Policy
-from crowdveil.policy.quota import minimum_beta
-from crowdveil.policy.solver.completion import MAX_COMPLETION_CELLS
-from crowdveil.policy.solver.optimal import CompletionKind, optimal_policy
 from crowdveil.prior import START_NULL_SHARE, Round, pooled_estimate, round_update, round_update_with_null
-
-MAX_BETA = 0.5
-"""At most half of a round is selected: above that, being selected says less than not being selected."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +94,17 @@ class State:
     def policies(self) -> list[Policy]:
         """The policies of the closed rounds, in order."""
         return [one.policy for one in self.closed]
+
+    @property
+    def used_rounds(self) -> tuple[int, ...]:
+        """The closed rounds whose reports a selection uses: all, or of a panel the last in which anyone reported.
+
+        A later round of a panel renews the reports of an earlier one: the same people answer again.
+        """
+        if not self.plan.panel:
+            return tuple(range(len(self.closed)))
+        answered = [number for number, one in enumerate(self.closed) if one.reports + one.nulls]
+        return tuple(answered[-1:])
 
 
 @dataclass(frozen=True)
@@ -145,61 +159,51 @@ def resume(plan: Plan, closed: Sequence[Round]) -> State:
     return state
 
 
-def next_policy(state: State) -> Policy:
-    """Make the policy of the next round: optimal for the current estimate of π, at the round's quota."""
-    plan = state.plan
-    beta = quota(state)
-    if plan.algorithm == "algorithm-2":
-        return optimal_for_round(state, beta, "equal")
-    completion: CompletionKind = "informative" if len(plan.area) <= MAX_COMPLETION_CELLS else "equal"
-    return optimal_for_round(state, beta, completion)
+def select(
+    state: State, reports: Reports, request: SelectionRequest | None = None, *, early: bool = False
+) -> Selection:
+    """Select the users of a finished campaign, or of one that is ended `early`, after at least one round.
 
-
-def quota(state: State) -> float:
-    """Compute β of the next round: the share of its reports that should select."""
-    plan = state.plan
-    share = reporting_share(state) if plan.null_epsilon is None else 1.0
-    reporters = max(1, round(share * plan.users))
-    if plan.algorithm == "algorithm-2":
-        return minimum_beta(users=reporters, wanted=min(plan.wanted, reporters), confidence=plan.confidence)
-    seen = sum(one.reports + one.nulls for one in state.closed)
-    to_come = max(1, round(share * (plan.users - seen)))
-    missing = plan.wanted - sum(one.hits for one in state.closed)
-    return min(MAX_BETA, max(missing / to_come, plan.wanted / reporters))
-
-
-def reporting_share(state: State) -> float:
-    """Return the share of users with a place to report, as seen in the closed rounds; 1 before the first.
-
-    In the protected form the share cannot be seen, and is estimated: 1 - ν.
+    `request` is what is asked of a panel, after at least one round (default: what the plan asks for); `reports` say how
+    often each participant was chosen before, if they were.
     """
-    if state.plan.null_epsilon is not None:
-        return 1 - state.null_share
-    reports = sum(one.reports for one in state.closed)
-    nulls = sum(one.nulls for one in state.closed)
-    return reports / (reports + nulls) if reports + nulls else 1.0
-
-
-def select(state: State, reports: Reports, *, early: bool = False) -> Selection:
-    """Select the users of a finished campaign, or of one that is ended `early`, after at least one round."""
-    rounds = len(state.closed) if early else state.plan.rounds
-    if not state.finished and not (early and rounds):
+    if not state.finished and not ((early or state.plan.panel) and state.closed):
         raise InputError("state", f"{len(state.closed)} of {state.plan.rounds} rounds closed", "should all be closed")
+    return _select(state, reports, request, None)
+
+
+def _select(state: State, reports: Reports, request: SelectionRequest | None, seed: str | None) -> Selection:
+    plan, rounds = state.plan, len(state.closed)
+    request = plan.request if request is None else request
+    check_places(plan, request)
     sent = np.bincount(as_cells("round", reports.round, rounds), minlength=rounds)
     for number, (one, rows) in enumerate(zip(state.closed, sent.tolist(), strict=True)):
         if one.reports != rows:
             raise InputError(f"reports of round {number}", rows, f"the round was closed with {one.reports}")
-    if state.plan.algorithm == "algorithm-2":
-        return select_latest_first(reports, state.policies, state.plan.wanted)
-    return select_by_posterior(
-        reports,
-        state.policies,
-        state.prior,
-        state.plan.wanted,
-        state.plan.seed,
-        state.null_share,
-        state.plan.grade_chances,
-    )
+    groups = groups_of(state.policies, state.prior, request.targets, state.null_share, plan.grade_chances)
+    used = np.isin(reports.round, state.used_rounds)
+    if request.at_most is not None and reports.chosen_before is not None:
+        used &= reports.chosen_before < request.at_most
+    if not used.all():
+        reports = reports.in_order(np.flatnonzero(used))
+    if plan.algorithm == "algorithm-2":
+        return select_latest_first(reports, groups, request.wanted)
+    lottery = plan.seed if seed is None else seed
+    if request.numbers is None:
+        return select_by_posterior(reports, groups, request.wanted, lottery)
+    return select_for_each_target(reports, groups, request.numbers, lottery)
+
+
+def check_places(plan: Plan, request: SelectionRequest) -> None:
+    """Refuse targets that are no cells of the area, and those that are not among a panel's places unless asked for."""
+    check_targets(request.targets, len(plan.area), all_cells=plan.panel)
+    if plan.panel and not request.other_cells:
+        for target in sorted(set(request.targets) - set(plan.targets)):
+            expected = (
+                f"should be one of the {len(plan.targets)} places of the panel; with other cells allowed, the people "
+                "of the nearest places are selected, whose visits there are known less well"
+            )
+            raise InputError("targets", f"cell {target}", expected)
 
 
 def _check_opening(state: State, policy: Policy) -> None:
@@ -213,26 +217,9 @@ def _check_opening(state: State, policy: Policy) -> None:
     if policy.epsilon_per_km > plan.epsilon_per_km:
         what = f"should be at most the plan's {plan.epsilon_per_km:.12g}"
         raise InputError("policy.epsilon_per_km", policy.epsilon_per_km, what)
-    for name in ("null_epsilon", "grade_epsilon"):
+    for name in ("null_epsilon", "grade_epsilon", "grades"):
         if getattr(policy, name) != getattr(plan, name):
             raise InputError(f"policy.{name}", getattr(policy, name), f"should be the plan's, {getattr(plan, name)}")
-
-
-def optimal_for_round(state: State, beta: float, completion: CompletionKind) -> Policy:
-    """Make the policy that is optimal for the current estimate at the share β."""
-    plan = state.plan
-    return optimal_policy(
-        plan.area,
-        state.prior,
-        plan.targets,
-        epsilon_per_km=plan.epsilon_per_km,
-        beta=beta,
-        completion=completion,
-        null_epsilon=plan.null_epsilon,
-        null_share=state.null_share,
-        grade_epsilon=plan.grade_epsilon,
-        grade_chances=plan.grade_chances,
-    )
 
 
 def _learn(state: State, closed: tuple[Round, ...]) -> tuple[FloatArray, float]:
@@ -245,17 +232,34 @@ def _learn(state: State, closed: tuple[Round, ...]) -> tuple[FloatArray, float]:
     return round_update_with_null(state.prior, state.null_share, closed[-1])
 
 
+def select_from_panel(
+    state: State,
+    reports: Reports,
+    request: SelectionRequest,
+    *,
+    seed: str,
+    made: int,
+    earlier: Sequence[tuple[int, IntArray]] = (),
+) -> Selection:
+    """Select from a panel's reports at a time, in seconds, after earlier selections, each with its time and people."""
+    if not state.closed:
+        expected = "should have a closed round; the answers of an open round are used once it is closed"
+        raise InputError("state", "no round closed", expected)
+    since = None if request.within_s is None else made - request.within_s
+    return _select(state, with_history(reports, earlier, since), request, seed)
+
+
 def select_so_far(state: State, reports: Reports) -> Selection:
     """Select after the rounds that are closed, independently of the order in which people reported.
 
     Algorithm 2 takes reports in their order; here this is the order of the lottery.
     """
     if not state.closed:
-        return Selection(np.zeros(0, dtype=np.int64), np.zeros(0), 0, state.plan.wanted)
+        return nobody(state.plan.request.wanted_at)
     if state.plan.algorithm == "algorithm-2":
         order = np.array(
             sorted(range(len(reports)), key=lambda row: lottery_number(state.plan.seed, reports.ticket_of(row))),
             dtype=np.int64,
         )
         reports = reports.in_order(order)
-    return select(state, reports, early=True)
+    return _select(state, reports, None, None)

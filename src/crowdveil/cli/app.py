@@ -15,6 +15,7 @@ SUMMARIES = {
     "policy": "Make the policy that covers the targets best.",
     "certify": "Check that a policy, or a table, is private.",
     "draw": "Draw what a phone sends, from a certified policy.",
+    "plan": "Tell what a panel will bring, before anybody is asked.",
     "serve": "Run the campaign server, until Ctrl-C.",
     "page": "Write the participant's page, for a site of your own.",
     "campaign": "Run campaigns on a server: plan, start, watch, export, audit.",
@@ -22,9 +23,10 @@ SUMMARIES = {
     "crowd": "Let many devices join a campaign, to try it out.",
     "demo": "Run a whole campaign once, over a synthetic city.",
     "profile": "Profile the traces of millions of people.",
+    "fit": "Fit the profile's constants to your own traces.",
     "compare": "Compare every method on your own traces, or on a synthetic city.",
     "scale": "Simulate a campaign with millions of people.",
-    "study": "Repeat the paper's experiments on a city, and more of our own.",
+    "study": "Repeat the paper's experiments on a data set, and more of our own.",
 }
 """The verbs in the order of the help text, with the first sentence of the help of each; a test compares them."""
 

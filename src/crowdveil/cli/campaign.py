@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from crowdveil.campaign.audit import check_record
-from crowdveil.cli import campaign_plan
+from crowdveil.cli import campaign_plan, selections
 from crowdveil.cli.campaign_view import show_verdict, show_view, when
 from crowdveil.cli.connection import operator, operator_if_needed
 from crowdveil.cli.console import Verb, in_bytes, new_app, note, progress_bar, show, show_json, show_rows, working
@@ -21,7 +21,7 @@ from crowdveil.wire import AuditRecord
 
 EXAMPLES = """\b
 Examples, with CROWDVEIL_TOKEN set to what `crowdveil serve` printed:
-  crowdveil campaign create noise-map --area area.json --targets 40.75:-73.98
+  crowdveil campaign create noise-map --area area.json --targets "40.75, -73.98"
       --users 1000 --wanted 50 --offer "A coffee for ten minutes of noise"
   crowdveil campaign start noise-map
   crowdveil campaign status noise-map --watch
@@ -56,6 +56,9 @@ def _example(text: str) -> str:
 
 app.command("create", cls=Verb, epilog=campaign_plan.CREATE)(campaign_plan.create)
 app.command("preview", cls=Verb, epilog=campaign_plan.PREVIEW)(campaign_plan.preview)
+app.command("expect", cls=Verb, epilog=selections.EXPECT)(selections.expect)
+app.command("select", cls=Verb, epilog=selections.SELECT)(selections.select)
+app.command("selections", cls=Verb, epilog=_example("selections city-panel"))(selections.selections)
 
 
 @app.command(cls=Verb, epilog=_example("start noise-map"))
@@ -178,15 +181,20 @@ def export(
     server: Operator,
     campaign: Id,
     out: Annotated[Path, typer.Option(help="Where to write the selection (.csv).", metavar="FILE")],
+    selection: Annotated[
+        str, typer.Option(help="Of a panel: which selection, as `campaign selections` numbers them.", metavar="NUMBER")
+    ] = "1",
 ) -> None:
-    """Write who was selected, best first.
+    """Write who was selected for which place, the likeliest first.
 
-    The columns are rank, participant, round, symbol, chance. Participants are numbers; each device learns by itself
-    whether it was selected.
+    The columns are place (from 1, in the order of the targets), its name, latitude and longitude, participant, chance
+    (of coming there) and chosen (by symbol, or filled up). With a number for each place the file goes place by place.
+    Participants are numbers; each device learns by itself whether it was selected.
     """
     check_destination("out", out, (".csv",))
+    number = read_whole("selection", selection, 1) - 1
     with working("fetching the selection"):
-        text = server.selection_csv(campaign)
+        text = server.selection_csv(campaign, number)
     size = write_private(out, text.encode())
     people = len(text.splitlines()) - 1
     show("Selection", {"campaign": campaign, "selected": f"{people:,}", "written": f"{out} ({in_bytes(size)})"})
@@ -197,7 +205,7 @@ def export(
 def audit(
     server: Callable[[], Operator],
     campaign: Annotated[
-        str | None, typer.Argument(help="A finished campaign on the server.", metavar="ID", show_default=False)
+        str | None, typer.Argument(help="A finished campaign, or a panel.", metavar="ID", show_default=False)
     ] = None,
     record: Annotated[
         Path | None, typer.Option(help="A record that was saved, instead of one from the server.", metavar="FILE")
@@ -205,7 +213,7 @@ def audit(
     out: Annotated[Path | None, typer.Option(help="Save the server's record (.json).", metavar="FILE")] = None,
     json: AsJson = False,
 ) -> None:
-    """Repeat a campaign's selection from its record.
+    """Repeat a campaign's selections from its record.
 
     Certifies every policy again, compares the reports with the counts, selects again and compares, bit by bit. A saved
     record needs neither a server nor a token: anyone who has it can check.

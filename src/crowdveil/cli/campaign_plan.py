@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from crowdveil.area import Area
-from crowdveil.area.extent import cells_for
+from crowdveil.area.targets import NamedTargets
 from crowdveil.campaign.plan_files import campaign_plan, read_plan_fields
 from crowdveil.cli.campaign_view import show_preview, show_view
 from crowdveil.cli.connection import operator
@@ -20,33 +20,42 @@ from crowdveil.cli.console import note, show_json, working
 from crowdveil.cli.files import check_destination, load_area, write_bytes
 from crowdveil.cli.options import (
     CONFIDENCE,
+    CONSTANTS_HELP,
     DELTA,
     DELTA_HELP,
     EPSILON,
     EPSILON_HELP,
+    LOWER_DELTAS_HELP,
     ROUNDS,
-    TARGETS_HELP,
     PeriodName,
     RuleName,
     missing,
     read_duration,
     read_epsilon,
+    read_lower_deltas,
     read_real,
     read_whole,
     refuse,
     taking,
 )
+from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find_targets
 from crowdveil.client import Operator
 from crowdveil.errors import InputError, ServerRefused
 from crowdveil.extras import require_extra
 from crowdveil.policy.checks import check_prior
 from crowdveil.prior import read_prior
+from crowdveil.profile.constants_file import read_constants
+from crowdveil.vocabulary import DEFAULT_RULE
 from crowdveil.wire import CampaignPlan, Preview
 
 CREATE = """\b
 Examples:
-  crowdveil campaign create noise-map --area area.json --targets 40.75:-73.98
+  crowdveil campaign create noise-map --area area.json --targets shops.csv
       --users 1000 --wanted 50 --offer "A coffee for ten minutes of noise"
+  crowdveil campaign create shops --area area.json --targets shops.csv
+      --users 1000 --each 3 --offer "A coffee for a photo of the shop window"
+  crowdveil campaign create city-panel --panel --area area.json --users 1000
+      --rounds 4 --renew-every 90d --offer "A coffee when you are chosen"
   crowdveil campaign create noise-map --plan plan.json
 """
 PREVIEW = """\b
@@ -86,27 +95,57 @@ def plan_fields(
         str | None, typer.Option(help="What the people who are selected are told and offered.", metavar="TEXT")
     ] = None,
     area: Annotated[Path | None, typer.Option(help="The area (.json), from `crowdveil area`.", metavar="FILE")] = None,
-    targets: Annotated[str | None, typer.Option(help=TARGETS_HELP, metavar="LIST")] = None,
+    targets: Annotated[str | None, typer.Option(help=TARGETS_HELP, metavar="PLACES")] = None,
+    keep_apart: KeepApart = False,
+    leave_out_outside: LeaveOutOutside = False,
     users: Annotated[
         str | None, typer.Option(help="How many people may take part, over all rounds (N).", metavar="NUMBER")
     ] = None,
     wanted: Annotated[
-        str | None, typer.Option(help="How many people are to be selected (α).", metavar="NUMBER")
+        str | None, typer.Option(help="How many people are to be selected, at any target (α).", metavar="NUMBER")
     ] = None,
     share: Annotated[
         str | None, typer.Option(help="Instead of --wanted: a share of --users, such as 0.05.", metavar="NUMBER")
+    ] = None,
+    each: Annotated[
+        str | None,
+        typer.Option(help="Instead of --wanted: so many people for each of the targets, such as 3.", metavar="NUMBER"),
+    ] = None,
+    numbers: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of --wanted: how many people for each target, in their order, such as 3,5,2.", metavar="LIST"
+        ),
     ] = None,
     epsilon_per_km: Annotated[
         str | None, typer.Option(help=f"{EPSILON_HELP[:-1]} (default: {EPSILON}).", metavar="NUMBER")
     ] = None,
     delta: Annotated[str | None, typer.Option(help=f"{DELTA_HELP[:-1]} (default: {DELTA}).", metavar="NUMBER")] = None,
+    lower_deltas: Annotated[str | None, typer.Option(help=LOWER_DELTAS_HELP, metavar="LIST")] = None,
+    constants: Annotated[Path | None, typer.Option(help=CONSTANTS_HELP, metavar="FILE")] = None,
     rule: Annotated[
-        RuleName | None, typer.Option(help="Which of their frequent places devices report (default: random).")
+        RuleName | None, typer.Option(help=f"Which of their places devices report (default: {DEFAULT_RULE}).")
     ] = None,
     period: Annotated[
         PeriodName | None, typer.Option(help="Predict where people will be in the next week or day (default: week).")
     ] = None,
-    rounds: Annotated[str | None, typer.Option(help=f"Number of rounds (default: {ROUNDS}).", metavar="NUMBER")] = None,
+    rounds: Annotated[
+        str | None, typer.Option(help=f"Number of rounds (default: {ROUNDS}; of a panel: 1).", metavar="NUMBER")
+    ] = None,
+    panel: Annotated[
+        bool,
+        typer.Option(
+            "--panel",
+            help="Ask people once, and select from their answers as often as needed: see `campaign select`. --targets "
+            "are then the places that may be asked for (default: all cells).",
+        ),
+    ] = False,
+    renew_every: Annotated[
+        str | None,
+        typer.Option(
+            help="With --panel and --rounds: ask everyone again after this time, such as 90d.", metavar="TIME"
+        ),
+    ] = None,
     round_size: Annotated[
         str | None,
         typer.Option(help="Number of reports that closes a round (default: users / rounds).", metavar="NUMBER"),
@@ -149,7 +188,7 @@ def plan_fields(
     grade_epsilon: Annotated[
         str | None,
         typer.Option(
-            help="Limit how much a reply tells about being a regular visitor, such as ln16 (default: ln64).",
+            help="Limit how much a reply tells about one grade of visitors or the next, such as ln4 (default: ln8).",
             metavar="NUMBER",
         ),
     ] = None,
@@ -176,15 +215,18 @@ def plan_fields(
     ] = False,
 ) -> PlanFields:
     """Read the fields of a plan; none if no option was given."""
-    numbers = {"users": users, "wanted": wanted, "rounds": rounds, "round_size": round_size}
+    counts = {"users": users, "wanted": wanted, "rounds": rounds, "round_size": round_size}
     reals = {"share": share, "delta": delta, "confidence": confidence}
     protection = {"null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon}
     epsilons = {"epsilon_per_km": epsilon_per_km, **protection}
     words = {"rule": rule, "period": period, "enrolment": enrolment, "algorithm": algorithm}
     texts = {"name": name, "offer": offer, "seed": seed, **words}
-    others = {"area": area, "targets": targets, "deadline": deadline, "prior": prior}
-    flags = {"clear": clear or None, "beyond_default_limits": beyond_default_limits or None}
-    given: dict[str, object] = {**numbers, **reals, **epsilons, **texts, **others, **flags}
+    others = {"area": area, "targets": targets, "deadline": deadline, "prior": prior, "lower_deltas": lower_deltas}
+    others |= {"constants": constants, "each": each, "numbers": numbers}
+    others |= {"renew_every": renew_every}
+    flags = {"panel": panel or None, "clear": clear or None, "beyond_default_limits": beyond_default_limits or None}
+    flags |= {"keep_apart": keep_apart or None, "leave_out_outside": leave_out_outside or None}
+    given: dict[str, object] = {**counts, **reals, **epsilons, **texts, **others, **flags}
     if plan is not None:
         refuse(given, "can't be combined with --plan")
         return read_plan_fields(plan)
@@ -192,26 +234,51 @@ def plan_fields(
         return {}
     if users is None:
         raise missing("users", "say how many people may take part")
-    if wanted is not None:
-        refuse({"share": share}, "can't be combined with --wanted")
-    if wanted is None and share is None:
-        raise missing("wanted", "say how many people are to be selected, with either --wanted or --share")
+    how_many = {"wanted": wanted, "share": share, "each": each, "numbers": numbers}
+    said = [name for name, text in how_many.items() if text is not None]
+    refuse({name: how_many[name] for name in said[1:]}, f"can't be combined with --{(said or [''])[0]}")
     if share is not None and not 0 < read_real("share", share) < 1:
         raise InputError("share", share, "should be above 0 and below 1, such as 0.05 for 5 %")
+    if panel:
+        refuse(how_many, "can't be combined with --panel; each selection says how many people it wants, and where")
+    elif renew_every is not None:
+        raise InputError("renew-every", renew_every, "applies only with --panel")
     epsilons["epsilon_per_km"] = EPSILON if epsilon_per_km is None else epsilon_per_km
     reals["delta"] = DELTA if delta is None else delta
     fields: PlanFields = {key: str(text) for key, text in texts.items() if text is not None}
-    fields |= {key: read_whole(key, text) for key, text in numbers.items() if text is not None}
+    fields |= {key: read_whole(key, text) for key, text in counts.items() if text is not None}
     fields |= {key: _finite(key, read_real(key, text)) for key, text in reals.items() if text is not None}
     fields |= {key: _finite(key, read_epsilon(text, key)) for key, text in epsilons.items() if text is not None}
     if clear:
-        refuse({**protection}, "can't be combined with --clear")
+        refuse({**protection, "lower_deltas": lower_deltas}, "can't be combined with --clear")
         fields |= dict.fromkeys(protection)
     if deadline is not None:
         fields["deadline_s"] = None if deadline == "never" else read_duration("deadline", deadline)
+    if lower_deltas is not None:
+        fields["lower_deltas"] = read_lower_deltas(lower_deltas)
+    if constants is not None:
+        fields["profile_constants"] = list(read_constants(constants, fields.get("period", "week")).values)
+    if panel:
+        fields |= {"panel": True, "rounds": fields.get("rounds", 1)}
+    if renew_every is not None:
+        fields["renewal_s"] = read_duration("renew-every", renew_every)
     if beyond_default_limits:
         fields["beyond_default_limits"] = True
-    return fields | _read_places(area, targets, prior)
+    if area is None:
+        raise missing("area", "name the file from `crowdveil area`, or a whole --plan")
+    if targets is None and not panel:
+        raise missing("targets", "name the places to cover, or a file of them")
+    cells = load_area(area)
+    if targets is None:
+        fields |= {"area": cells.describe(), "targets": list(range(len(cells)))}
+    else:
+        covered = find_targets(targets, cells, keep_apart=keep_apart, leave_out_outside=leave_out_outside)
+        fields |= {"area": cells.describe(), **place_fields(covered)}
+    if wanted is None and share is None and not panel:
+        fields["numbers"] = read_numbers(covered, each, numbers)
+    if prior is not None:
+        fields["prior"] = check_prior(read_prior(prior, cells), len(cells)).tolist()
+    return fields
 
 
 @taking(operator)
@@ -240,7 +307,8 @@ def create(
     show_view(view, json)
     if not json and view.state == "draft":
         note(
-            f"This is a draft. To see what it promises: crowdveil campaign preview {campaign}. "
+            f"This is a draft. To see what to expect: crowdveil campaign "
+            f"{'expect' if plan.panel else 'preview'} {campaign}. "
             f"To start it: crowdveil campaign start {campaign}"
         )
 
@@ -285,16 +353,37 @@ def preview(
         show_preview(found, plan)
 
 
-def _read_places(area: Path | None, targets: str | None, prior: Path | None) -> PlanFields:
-    if area is None:
-        raise missing("area", "name the file from `crowdveil area`, or a whole --plan")
-    if targets is None:
-        raise missing("targets", "name the cells or places to cover")
-    cells = load_area(area)
-    fields: PlanFields = {"area": cells.describe(), "targets": cells_for(cells, targets)}
-    if prior is not None:
-        fields["prior"] = check_prior(read_prior(prior, cells), len(cells)).tolist()
+def place_fields(covered: NamedTargets) -> PlanFields:
+    """Give the fields of a plan that say what to cover; targets that were given as cells have no names."""
+    fields: PlanFields = {"targets": list(covered.cells)}
+    if not covered.by_cell:
+        fields["target_names"] = list(covered.names)
+        places = [(one.latitude, one.longitude) for one in covered.targets]
+        if all(latitude is not None for latitude, _ in places):
+            fields["target_coordinates"] = [list(place) for place in places]
     return fields
+
+
+def read_numbers(covered: NamedTargets, each: str | None, numbers: str | None) -> list[int]:
+    """Say how many people are wanted at each target: as the options say, or as the file of targets does."""
+    if each is not None:
+        return [read_whole("each", each, 1)] * len(covered)
+    if numbers is None:
+        given = [number for number in covered.numbers if number is not None]
+        if not given:
+            raise missing("wanted", "say how many people are to be selected: --wanted, --share, --each or --numbers")
+        if len(given) < len(covered):
+            without = next(one.name for one in covered.targets if one.number is None)
+            expected = (
+                "should be given for every target, or for none (then give --wanted, --share, --each or --numbers)"
+            )
+            raise InputError("number", f"none for {without}", expected)
+        return given
+    found = [read_whole("numbers", part.strip(), 1) for part in numbers.split(",")]
+    if len(found) != len(covered):
+        expected = f"should have one number for each of the {len(covered)} targets that are named, in their order"
+        raise InputError("numbers", numbers, expected)
+    return found
 
 
 def _finite(field: str, number: float) -> float:

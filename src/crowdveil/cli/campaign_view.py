@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import typer
 
 from crowdveil.campaign.audit import AuditVerdict
-from crowdveil.cli.console import show, show_json, show_rows, warn
+from crowdveil.cli.console import note, show, show_json, show_rows, warn
 from crowdveil.formatting import exact, in_plain_words, rounded_up_below
-from crowdveil.wire import CampaignPlan, CampaignView, Preview, PreviewPoint, RoundView
+from crowdveil.vocabulary import Cover
+from crowdveil.wire import CampaignPlan, CampaignView, Expectation, ExpectedPeople, Preview, PreviewPoint, RoundView
 
+COVERS: dict[Cover, str] = {"any": "at any place", "each": "as many at each", "numbers": "own numbers"}
 ROUNDS = ["round", "state", "seats taken", "reports", "refused", "closes", "policy"]
 POINTS = ["ε per km", "wanted", "expected coverage"]
 
@@ -35,16 +38,84 @@ def show_view(view: CampaignView, json: bool) -> None:
         "protected": _protected(plan),
         "server's key": view.server_key,
         "terms": view.terms_hash,
-        "wanted": f"{plan.people_wanted:,} of {plan.users:,} people who may take part, {plan.enrolment} to join",
+        "wanted": f"{_wanted(plan)}, of {plan.users:,} people who may take part, {plan.enrolment} to join",
         "reports": f"{reports:,} in {len(view.rounds)} of {plan.rounds} rounds",
     }
     if view.expected_coverage is not None:
         facts["expected coverage"] = f"{view.expected_coverage:.2%}"
     if view.selected is not None:
-        facts["selected"] = f"{view.selected:,}"
+        last = f", the last of {view.selections:,} selections" if plan.panel else ""
+        facts["selected"] = f"{view.selected:,}{last}"
     show("Campaign", facts)
     if view.rounds:
         show_rows("Rounds", ROUNDS, [_round(one) for one in view.rounds])
+    if view.expectation is not None:
+        show_places(plan.target_names, view.expectation)
+
+
+def _wanted(plan: CampaignPlan) -> str:
+    if plan.panel:
+        return f"any number of selections for {len(plan.targets):,} places"
+    if plan.numbers is None:
+        return f"{plan.people_wanted:,} people at any target"
+    if plan.cover == "each":
+        return f"{plan.numbers[0]:,} people at each of {len(plan.targets)} places, {plan.people_wanted:,} in all"
+    listed = ", ".join(f"{number:,}" for number in plan.numbers)
+    return f"{listed} people at the {len(plan.targets)} places, {plan.people_wanted:,} in all"
+
+
+def show_places(names: Sequence[str] | None, found: Expectation) -> None:
+    """Print how many people are expected at each place, with 95 % intervals."""
+    header = ["place", "name", "wanted", "selected", "by symbol", "expected", "95 %", "of everybody"]
+    rows = [
+        [
+            str(number + 1),
+            "" if names is None else names[number],
+            "any" if one.wanted is None else f"{one.wanted:,}",
+            _few(one.selected),
+            _few(one.by_symbol),
+            _few(one.visitors.people),
+            f"{one.visitors.low:,} to {one.visitors.high:,}",
+            _few(one.possible),
+        ]
+        for number, one in enumerate(found.places)
+    ]
+    visitors = found.visitors
+    total = [
+        "all",
+        "",
+        "" if found.numbers is None else f"{sum(found.numbers):,}",
+        _few(found.selected),
+        _few(sum(one.by_symbol for one in found.places)),
+    ]
+    rows.append([*total, _few(visitors.people), f"{visitors.low:,} to {visitors.high:,}", ""])
+    show_rows("People expected at each place", header, rows)
+
+
+def show_covers(plan: CampaignPlan, covers: Sequence[Expectation]) -> None:
+    """Print beside each other what people at any target, the same number at each, and own numbers would bring."""
+    header = ["place", *(f"{COVERS[one.cover]}{_numbers(one)}" for one in covers)]
+    rows = [
+        [
+            str(number + 1) + ("" if plan.target_names is None else f" {plan.target_names[number]}"),
+            *map(_expected, places),
+        ]
+        for number, places in enumerate(zip(*([one.visitors for one in cover.places] for cover in covers), strict=True))
+    ]
+    rows.append(["all", *(_expected(one.visitors) for one in covers)])
+    show_rows("Expected, if people are wanted", header, rows)
+
+
+def _numbers(one: Expectation) -> str:
+    return f" ({one.numbers[0]:,})" if one.cover == "each" and one.numbers is not None else ""
+
+
+def _expected(visitors: ExpectedPeople) -> str:
+    return f"{_few(visitors.people)} ({visitors.low:,} to {visitors.high:,})"
+
+
+def _few(people: float) -> str:
+    return f"{people:.1f}" if people < 10 else f"{people:,.0f}"
 
 
 def _protected(plan: CampaignPlan) -> str:
@@ -53,7 +124,8 @@ def _protected(plan: CampaignPlan) -> str:
     outside = f"being outside the area (ε₀ = {exact(plan.null_epsilon)})"
     if plan.grade_epsilon is None:
         return f"the place and {outside}"
-    return f"the place, being a regular visitor (ε₁ = {exact(plan.grade_epsilon)}) and {outside}"
+    grades = f"{1 + len(plan.thresholds)} grades, ε₁ = {exact(plan.grade_epsilon)} from each to the next"
+    return f"the place, how regular a visitor is ({grades}) and {outside}"
 
 
 def show_preview(preview: Preview, plan: CampaignPlan) -> None:
@@ -65,15 +137,19 @@ def show_preview(preview: Preview, plan: CampaignPlan) -> None:
         "Preview",
         {
             "cells": f"{preview.cells:,}",
-            "wanted": f"{preview.people_wanted:,} people",
+            "wanted": _wanted(plan),
             "privacy": f"ε = {exact(epsilon_per_km)} per km: {in_plain_words(epsilon_per_km)}",
             "certified": f"the first round's policy is private at ε ≥ {smallest} per km",
             "selected": f"{preview.beta:.2%} of the people who report in the first round (β)",
-            "expected coverage": f"{preview.expected_coverage:.2%} of the people selected regularly visit a target",
+            "expected coverage": f"{preview.expected_coverage:.2%} of the people selected are expected at a target",
             "assumes": assumed,
             "by chance": f"{preview.by_chance:.2%} if people were selected at random",
         },
     )
+    show_places(plan.target_names, preview.expectation)
+    for advice in preview.advice:
+        note(advice)
+    show_covers(plan, preview.covers)
     show_rows("By ε", POINTS, [_point(one) for one in preview.by_epsilon])
     show_rows("By people wanted", POINTS, [_point(one) for one in preview.by_wanted])
 

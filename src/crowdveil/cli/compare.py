@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdveil.area import Grid
-from crowdveil.area.extent import cells_for
+from crowdveil.area.place_lists import list_places
 from crowdveil.cli.console import Verb, new_app, note, progress_bar, show, show_json, show_rows, warn, working
 from crowdveil.cli.files import load_area, open_folder, write_bytes
 from crowdveil.cli.options import (
@@ -22,17 +23,20 @@ from crowdveil.cli.options import (
     EPSILON_HELP,
     GRADE_EPSILON,
     GRADE_EPSILON_HELP,
+    LOWER_DELTAS_HELP,
     NULL_EPSILON,
     NULL_EPSILON_HELP,
+    PROFILE,
     ROUNDS,
+    RULE,
     SHARE,
-    TARGETS_HELP,
     PeriodName,
     ProfileName,
     RuleName,
     read_day,
     read_epsilon,
     read_epsilon_or_none,
+    read_lower_deltas,
     read_methods,
     read_real,
     read_whole,
@@ -40,7 +44,15 @@ from crowdveil.cli.options import (
     refuse,
     taking,
 )
-from crowdveil.cli.traces import TraceSource, read_source, source
+from crowdveil.cli.targets import (
+    TARGETS_HELP,
+    KeepApart,
+    LeaveOutOutside,
+    find_targets,
+    places_of,
+    refuse_without_targets,
+)
+from crowdveil.cli.traces import KEEP_HELP, TraceSource, read_oddities, read_source, source
 from crowdveil.errors import MissingExtraError
 from crowdveil.extras import has_extra
 from crowdveil.simulate.compare import compare
@@ -48,16 +60,16 @@ from crowdveil.simulate.comparison import Comparison, ComparisonSettings
 from crowdveil.simulate.describe import TABLE_HEADER, describe_comparison, table_rows
 from crowdveil.simulate.records import write_records
 from crowdveil.simulate.simulation import METHODS
-from crowdveil.traces import Visits
+from crowdveil.traces.inspection import Inspection, inspect_visits
 
 EXAMPLES = """\b
 Examples:
   crowdveil compare --out compared/
   crowdveil compare --data visits.csv --zone Europe/Berlin --densest 3 --out compared/
   crowdveil compare --data visits.parquet --user-column id --time-column t
-      --latitude-column lat --longitude-column lon --period day --targets 48.14:11.58
+      --latitude-column lat --longitude-column lon --period day --targets shops.csv
   crowdveil compare --data dataset_TSMC2014_NYC.txt.xz --format foursquare
-      --area area.json --targets 40.75:-73.98 --epsilon-per-km ln2
+      --area area.json --targets "40.75, -73.98" --epsilon-per-km ln2
 """
 CELL_KM, DENSEST = "1", "1"
 
@@ -77,7 +89,9 @@ def run(
     cell_km: Annotated[
         str | None, typer.Option(help=f"Without --area: side of a square (default: {CELL_KM}).", metavar="KM")
     ] = None,
-    targets: Annotated[str | None, typer.Option(help=TARGETS_HELP, metavar="LIST")] = None,
+    targets: Annotated[str | None, typer.Option(help=TARGETS_HELP, metavar="PLACES")] = None,
+    keep_apart: KeepApart = False,
+    leave_out_outside: LeaveOutOutside = False,
     densest: Annotated[
         str | None,
         typer.Option(
@@ -89,7 +103,8 @@ def run(
     ] = PeriodName.week,
     weekdays_only: Annotated[bool, typer.Option("--weekdays-only", help="Leave weekends out.")] = False,
     start: Annotated[
-        str | None, typer.Option(help="The first day (default: the first in the traces).", metavar="YYYY-MM-DD")
+        str | None,
+        typer.Option(help="The first day (default: the first usual one in the traces).", metavar="YYYY-MM-DD"),
     ] = None,
     train: Annotated[
         str | None,
@@ -102,15 +117,16 @@ def run(
     null_epsilon: Annotated[str, typer.Option(help=NULL_EPSILON_HELP, metavar="NUMBER")] = NULL_EPSILON,
     grade_epsilon: Annotated[str, typer.Option(help=GRADE_EPSILON_HELP, metavar="NUMBER")] = GRADE_EPSILON,
     delta: Annotated[str, typer.Option(help=DELTA_HELP, metavar="NUMBER")] = DELTA,
+    lower_deltas: Annotated[str | None, typer.Option(help=LOWER_DELTAS_HELP, metavar="LIST")] = None,
     profile: Annotated[
         ProfileName, typer.Option(help="How that probability is estimated; recency chooses its half-life by itself.")
-    ] = ProfileName.recency,
-    rule: Annotated[
-        RuleName, typer.Option(help="Which of their frequent places people report.")
-    ] = RuleName.target_aware,
+    ] = PROFILE,
+    rule: Annotated[RuleName, typer.Option(help="Which of their frequent places people report.")] = RULE,
+    wanted: Annotated[str | None, typer.Option(help="How many people are wanted.", metavar="NUMBER")] = None,
     share: Annotated[
-        str, typer.Option(help="How many people are wanted, as a share of those who report.", metavar="NUMBER")
-    ] = SHARE,
+        str | None,
+        typer.Option(help=f"Instead of --wanted: a share of everyone (default: {SHARE}).", metavar="NUMBER"),
+    ] = None,
     rounds: Annotated[str, typer.Option(help="Number of rounds of a campaign.", metavar="NUMBER")] = ROUNDS,
     confidence: Annotated[
         str, typer.Option(help="Chance that as many as wanted can be selected.", metavar="NUMBER")
@@ -118,6 +134,13 @@ def run(
     seeds: Annotated[str, typer.Option(help="How often every method is simulated.", metavar="NUMBER")] = "20",
     methods: Annotated[
         str | None, typer.Option(help=f"Methods out of {', '.join(METHODS)} (default: all).", metavar="LIST")
+    ] = None,
+    keep: Annotated[str | None, typer.Option(help=KEEP_HELP, metavar="LIST")] = None,
+    min_weeks: Annotated[
+        str, typer.Option(help="Leave out people who were seen in fewer calendar weeks.", metavar="NUMBER")
+    ] = "1",
+    workers: Annotated[
+        str | None, typer.Option(help="Processes that simulate (default: one per core).", metavar="NUMBER")
     ] = None,
     out: Annotated[
         Path | None,
@@ -138,50 +161,67 @@ def run(
         "delta": read_real("delta", delta),
         "profile": profile.value,
         "rule": rule.value,
-        "share": read_real("share", share),
+        "lower_deltas": read_lower_deltas(lower_deltas),
+        "wanted": read_whole_if_given("wanted", wanted),
+        "share": read_real("share", SHARE if share is None else share),
         "rounds": read_whole("rounds", rounds),
         "confidence": read_real("confidence", confidence),
         "seeds": read_whole("seeds", seeds),
         "methods": read_methods(methods, METHODS),
     }
     ComparisonSettings(targets=(), **settings)  # a wrong number should not wait for the traces
+    if wanted is not None:
+        refuse({"share": share}, "can't be combined with --wanted")
     if targets is not None:
         refuse({"densest": densest}, "can't be combined with --targets")
+    refuse_without_targets(targets, keep_apart=keep_apart, leave_out_outside=leave_out_outside)
+    listed = None if targets is None else list_places(targets)
     if area is not None:
         refuse({"cell_km": cell_km}, "can't be combined with --area")
     side_km = read_real("cell_km", CELL_KM if cell_km is None else cell_km)
     busiest = read_whole("densest", DENSEST if densest is None else densest)
     first = None if start is None else read_day("start", start)
+    kept, weeks = read_oddities(keep), read_whole("min_weeks", min_weeks, low=1)
+    processes = read_whole("workers", str(os.cpu_count() or 1) if workers is None else workers, low=1)
     learning, testing = read_whole_if_given("train", train), read_whole_if_given("test", test)
     named = None if area is None else load_area(area)
     if out is not None:
         open_folder(out)
     visits = read_source(traces)
-    wanted = None
-    if targets is not None:
-        named = named or Grid.around(visits, cell_km=side_km)
-        wanted = cells_for(named, targets)
+    with working("looking at the visits"):
+        inspection = inspect_visits(visits, keep=kept, min_weeks=weeks)
+    del visits  # of the two, only what was inspected stays in memory
+    covered = None
+    if listed is not None:
+        named = named or Grid.around(inspection.visits, cell_km=side_km)
+        covered = find_targets(listed, named, keep_apart=keep_apart, leave_out_outside=leave_out_outside)
     with progress_bar("comparing") as report:
         found = compare(
-            visits,
+            inspection,
             named,
             cell_km=side_km if named is None else None,
-            targets=wanted,
-            densest=None if targets is not None else busiest,
+            targets=covered,
+            densest=None if covered is not None else busiest,
             period=period.value,
             weekdays_only=weekdays_only,
             start=first,
             train=learning,
             test=testing,
+            keep=kept,
+            workers=processes,
+            partial=True,
             **settings,
             name=traces.name,
             title=traces.title,
             progress=report,
             notify=warn,
         )
+    if found.settings.seeds < settings["seeds"]:
+        told = f"interrupted: the results are those of {found.settings.seeds} of {settings['seeds']} seeds"
+        warn(f"{told}; intervals are wider than they would have been.")
     written = [] if out is None else write_results(out, found)
     if json:
-        show_json(_summary(found, visits))
+        show_json(_summary(found, inspection) | places_of(covered))
     else:
         show("Traces and people", describe_comparison(found))
         show_rows("Comparison", TABLE_HEADER, table_rows(found.records))
@@ -202,12 +242,13 @@ def write_results(out: Path, found: Comparison) -> list[str]:
         return write_comparison(out, found, shlex.join(["crowdveil", *sys.argv[1:]]))
 
 
-def _summary(found: Comparison, visits: Visits) -> dict[str, Any]:
+def _summary(found: Comparison, inspection: Inspection) -> dict[str, Any]:
     dataset, settings = found.dataset, found.settings
     return {
-        "visits": len(visits),
+        "visits": len(inspection.visits),
         "users": dataset.counts.users,
-        "dropped": dict(visits.dropped),
+        "dropped": dict(inspection.visits.dropped),
+        "findings": [finding._asdict() for finding in inspection.findings],
         "left_out": dict(dataset.counts.left_out),
         "cells": len(dataset.area),
         "area_digest": dataset.area.digest,
@@ -221,6 +262,7 @@ def _summary(found: Comparison, visits: Visits) -> dict[str, Any]:
         "epsilon_per_km": settings.epsilon_per_km,
         "null_epsilon": settings.null_epsilon,
         "grade_epsilon": settings.grade_epsilon,
+        "thresholds": list(settings.thresholds),
         "certified_policies": found.policies,
         "comparison": [record.to_json() for record in found.records],
     }

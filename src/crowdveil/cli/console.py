@@ -119,9 +119,9 @@ def show(title: str, facts: Mapping[str, str]) -> None:
     Console().print(table)
 
 
-def show_rows(title: str, header: list[str], rows: list[list[str]]) -> None:
-    """Print a table with a header: boxed for people, aligned columns for programs."""
-    if sys.stdout.isatty():
+def show_rows(title: str, header: list[str], rows: list[list[str]], *, err: bool = False) -> None:
+    """Print a table with a header: boxed for people, aligned columns for programs; with `err`, not as a result."""
+    if (sys.stderr if err else sys.stdout).isatty():
         from rich.console import Console
         from rich.table import Table
         from rich.text import Text
@@ -129,11 +129,11 @@ def show_rows(title: str, header: list[str], rows: list[list[str]]) -> None:
         table = Table(*header, title=title, title_justify="left")
         for row in rows:
             table.add_row(*(Text(entry) for entry in row))
-        Console().print(table)
+        Console(stderr=err).print(table)
         return
     widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
     for line in [header, *rows]:
-        typer.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip())
+        typer.echo("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip(), err=err)
 
 
 def show_json(document: Mapping[str, Any]) -> None:
@@ -186,10 +186,11 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def _bar() -> Iterator[tuple[Any, Any]]:
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     percent = TaskProgressColumn("{task.percentage:.0f} %", text_format_no_percentage="")
-    with _progress(TextColumn("{task.description}"), BarColumn(), percent, TimeElapsedColumn()) as progress:
+    left = (TextColumn("left:"), TimeRemainingColumn())
+    with _progress(TextColumn("{task.description}"), BarColumn(), percent, TimeElapsedColumn(), *left) as progress:
         yield progress, progress.add_task("starting", total=None)
 
 

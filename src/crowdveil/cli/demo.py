@@ -85,7 +85,8 @@ def run(
         found = compare_methods(dataset, settings, report)
     _step(
         f"Compared with other methods, each simulated {SEEDS} times with other seeds. Coverage is the share of the "
-        f"{len(dataset.split.test)} test weeks in which the people who were selected came to the target."
+        f"{len(dataset.split.test)} test weeks in which the people who were selected came to the target. "
+        "algorithm-2 and laplace protect the place alone: who has no frequent place says so openly."
     )
     show_rows("Coverage and privacy", TABLE_HEADER, table_rows(found.records))
     _write(out, found, campaign)
@@ -164,7 +165,7 @@ def run_campaign(dataset: Dataset, settings: ComparisonSettings, folder: Path, o
     write_bytes(folder / "selection.csv", selection.encode())
     with progress_bar("repeating the campaign") as report:
         verdict = check_record(record, report)
-    chosen = [order[totals.device_of[who]] for who in record.selection.participants]
+    chosen = [order[totals.device_of[who]] for who in record.selections[0].participants]
     return DemoCampaign(view, record, verdict, totals, np.array(chosen, dtype=np.int64))
 
 
@@ -215,14 +216,13 @@ def _tell_city(dataset: Dataset, settings: ComparisonSettings) -> None:
         f"{name_targets(settings.targets)}."
     )
     _step(
-        f"Profiles are learned from {len(dataset.split.train)} weeks; a visit counts half after "
-        f"{dataset.half_life.half_life_periods:g} weeks. {settings.reporters(dataset)} people have a frequent place, "
-        f"where they are in a week with a probability above {settings.delta:g}. They report one such place as regular "
-        "visitors; the others report their most likely place as occasional ones. Nobody can tell who is which."
+        f"Profiles are learned from {len(dataset.split.train)} weeks. {settings.reporters(dataset)} people have a "
+        f"frequent place, where they are in a week with a probability above {settings.delta:g}. Everyone reports one "
+        "place, the place to cover if they are likely to come there, with a grade: how likely. Nobody can tell which."
     )
     _step(
-        f"Privacy: ε = ln 4 per km. {in_plain_words(DEFAULT_EPSILON_PER_KM).capitalize()}. From a regular visitor, an "
-        "occasional one, or someone outside, it is at most 64 times as likely as from another."
+        f"Privacy: ε = ln 4 per km. {in_plain_words(DEFAULT_EPSILON_PER_KM).capitalize()}. From a regular visitor, a "
+        "rare one, or someone outside, it is at most 64 times as likely as from another."
     )
 
 
@@ -239,10 +239,11 @@ def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, campaign: Dem
         counts = map(str, (one.number + 1, seen.reports, seen.hits))
         table.append([*counts, f"{policy.beta:.2%}", certify(policy).smallest_shown])
     show_rows("Rounds", header, table)
-    chosen = record.selection
+    chosen = record.selections[0]
     at_target = int((dataset.profiles[settings.profile].at(campaign.users, settings.targets[0]) > settings.delta).sum())
+    hits = chosen.chosen.count("symbol")
     _step(
-        f"Selected: {len(chosen.participants)} people, {chosen.hits} of whom said hit. {at_target} have the target as "
+        f"Selected: {len(chosen.participants)} people, {hits} of whom said hit. {at_target} have the target as "
         f"their place; from the reports, {sum(chosen.chances):.1f} were expected. They came to it in "
         f"{coverage_of(campaign.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
     )

@@ -14,10 +14,10 @@ import typer
 from crowdveil.cli.connection import SERVER, Server
 from crowdveil.cli.console import Verb, note, show, working
 from crowdveil.cli.device_ledger import LedgerFile, Verbose, app
-from crowdveil.cli.options import missing, read_day, read_real, read_whole, refuse, taking
+from crowdveil.cli.options import missing, read_day, refuse, taking
 from crowdveil.cli.traces import TraceSource, read_source, source
 from crowdveil.client import Device, DeviceSettings, HttpTransport, InviteLink, LocationHistory
-from crowdveil.client.explain import Explanation
+from crowdveil.client.explain import Explanation, describe_use_of_answer
 from crowdveil.client.history import read_profile, visits_of
 from crowdveil.errors import FileFormatError
 
@@ -35,7 +35,6 @@ class Profiling:
 
     user: str | None
     profile: Path | None
-    settings: DeviceSettings
     day: date
 
     def history(self, traces: TraceSource) -> LocationHistory:
@@ -59,33 +58,22 @@ def profiling(
         Path | None,
         typer.Option(help="Instead of traces: the columns cell,probability, for the campaign's cells.", metavar="CSV"),
     ] = None,
-    periods: Annotated[
-        str, typer.Option(help="Number of weeks (or days) up to today that the profile is made from.", metavar="NUMBER")
-    ] = "26",
-    half_life: Annotated[
-        str, typer.Option(help="Weeks (or days) after which a visit counts half.", metavar="NUMBER")
-    ] = "4",
     today: Annotated[
         str | None, typer.Option(help="Pretend that it is this day, to try old traces.", metavar="YYYY-MM-DD")
     ] = None,
 ) -> Profiling:
     """Read what the device's profile is made from."""
-    settings = DeviceSettings(
-        periods=read_whole("periods", periods, 1, 10_000), half_life_periods=read_real("half_life", half_life)
-    )
-    return Profiling(user, profile, settings, date.today() if today is None else read_day("today", today))
+    return Profiling(user, profile, date.today() if today is None else read_day("today", today))
 
 
 @contextmanager
-def _connected(
-    campaign: str, server: str, ledger: Path, settings: DeviceSettings, day: date
-) -> Iterator[tuple[Device, str, InviteLink | None]]:
+def _connected(campaign: str, server: str, ledger: Path, day: date) -> Iterator[tuple[Device, str, InviteLink | None]]:
     """Connect to the server that the link names, or to the given one."""
     link = InviteLink.parse(campaign) if "#" in campaign or "/" in campaign else None
     if not ledger.exists():
         raise FileFormatError(f"{ledger}: not found; make a ledger with `crowdveil device create --ledger {ledger}`")
     with HttpTransport(server if link is None else link.server) as transport:
-        yield Device(settings, ledger, transport, today=lambda: day), link.campaign if link else campaign, link
+        yield Device(DeviceSettings(), ledger, transport, today=lambda: day), link.campaign if link else campaign, link
 
 
 @app.command(
@@ -108,9 +96,13 @@ def join(
         str | None, typer.Option(help="The invite, if the campaign asks for one and there is no link.", metavar="TEXT")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Send without asking.")] = False,
+    renew: Annotated[
+        bool,
+        typer.Option("--renew", help="Answer a panel again that asks once more; costs as much as the first answer."),
+    ] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Take part in a campaign, once.
+    """Take part in a campaign, once, or renew an answer to a panel.
 
     Explains what would leave this device and what others could learn from it, then asks. After an interruption, run it
     again: it sends the same answer, and never draws a second one. With an invite link, the server has to be the one
@@ -125,8 +117,9 @@ def join(
         except typer.Abort:  # no answer can be read
             return False
 
-    with _connected(campaign, server, ledger, made_from.settings, made_from.day) as (device, name, link):
-        entry = device.join(name, history, invite=invite, link=link, agree=agree)
+    with _connected(campaign, server, ledger, made_from.day) as (device, name, link):
+        answer = device.renew if renew else device.join
+        entry = answer(name, history, invite=invite, link=link, agree=agree)
     spent, limits = device.ledger.spent(), device.ledger.limits()
     assert entry.charge is not None
     show(
@@ -161,7 +154,7 @@ def explain_campaign(
     Nothing is sent. The place to report is picked now and kept, so that asking again does not choose another one.
     """
     history = made_from.history(traces)
-    with _connected(campaign, server, ledger, made_from.settings, made_from.day) as (device, name, link):
+    with _connected(campaign, server, ledger, made_from.day) as (device, name, link):
         checked = device.check_campaign(name, link)
         typer.echo(_told(device.explain(checked, device.place(checked, history)), verbose))
 
@@ -172,6 +165,7 @@ def status(campaign: Id, ledger: LedgerFile, server: Server = SERVER) -> None:
     with HttpTransport(server) as transport, working("asking"):
         found = Device(DeviceSettings(), ledger, transport).status(campaign)
     facts = {"campaign": found.campaign, "participant": str(found.participant), "state": found.state}
+    facts["used"] = describe_use_of_answer(found)
     show("Status", facts | ({"offer": found.offer} if found.offer is not None else {}))
 
 

@@ -45,8 +45,8 @@ def limit_changes(
     max_grade_epsilon: Annotated[
         str | None,
         typer.Option(
-            help=f"Maximum privacy loss about how regularly you visit your place {ONE} (ε₁; default: "
-            f"{written_as_logarithm(USUAL.grade_epsilon)}).",
+            help=f"Maximum privacy loss about how regularly you visit your place {ONE}, between any two grades "
+            f"(default: {written_as_logarithm(USUAL.grade_epsilon)}).",
             metavar="NUMBER",
         ),
     ] = None,
@@ -157,7 +157,7 @@ def limit_facts(limits: PrivacyLimits) -> dict[str, str]:
         "place, one answer": f"ε = {limits.epsilon_per_km:.6g} per km",
         "place, all answers": f"ε = {limits.total_epsilon_per_km:.6g} per km",
         "being in the area, one answer": f"ε₀ = {limits.null_epsilon:.6g}",
-        "how regularly, one answer": f"ε₁ = {limits.grade_epsilon:.6g}",
+        "how regularly, one answer": f"{limits.grade_epsilon:.6g} between any two grades",
         "being in the area and how regularly, all answers": f"{limits.total_null_epsilon:.6g}",
         "answers in the clear": str(limits.clear_reports),
         "sums run over": "all answers ever" if limits.span == "lifetime" else "any twelve months",

@@ -32,7 +32,7 @@ def run(
     policy: Annotated[Path, typer.Argument(help="The policy, .json or .cvp.", metavar="POLICY")],
     cell: Annotated[str | None, typer.Option(help="The true cell.", metavar="NUMBER")] = None,
     grade: Annotated[
-        str, typer.Option(help="0 for a regular visitor of it, 1 for an occasional one.", metavar="NUMBER")
+        str, typer.Option(help="0 for a regular visitor of it, 1 for the next grade, and so on.", metavar="NUMBER")
     ] = "0",
     outside: Annotated[bool, typer.Option("--outside", help="Instead of a place: never seen in the area.")] = False,
     lat: Annotated[str | None, typer.Option(help="Latitude of the true place.", metavar="DEGREES")] = None,

@@ -24,8 +24,11 @@ from crowdveil.vocabulary import (
     DEFAULT_DELTA,
     DEFAULT_EPSILON_PER_KM,
     DEFAULT_GRADE_EPSILON,
+    DEFAULT_LOWER_DELTAS,
     DEFAULT_NULL_EPSILON,
+    DEFAULT_PROFILE_METHOD,
     DEFAULT_ROUNDS,
+    DEFAULT_RULE,
     DEFAULT_SHARE_WANTED,
 )
 
@@ -53,10 +56,15 @@ NULL_EPSILON_HELP = (
     "Privacy loss ε₀ about being outside the area, such as ln64; none, together with --grade-epsilon none, for the "
     "paper's form, in which people say in the clear that they have no frequent place."
 )
-GRADE_EPSILON_HELP = "Privacy loss ε₁ about being a regular visitor, such as ln64; none for no grades."
-TARGETS_HELP = "The places to cover: cells such as 3,17, or latitude:longitude such as 40.75:-73.98."
+GRADE_EPSILON_HELP = "Privacy loss ε₁ about one grade of visitors or the next, such as ln8; none for no grades."
 TOKEN_VARIABLE = "CROWDVEIL_TOKEN"
 DELTA_HELP = "A place is frequent for someone whose probability of being there is above this."
+LOWER_DELTAS = ",".join(f"{one:g}" for one in DEFAULT_LOWER_DELTAS)
+LOWER_DELTAS_HELP = (
+    "Thresholds below δ, falling, such as 0.25,0.1: each divides people who are not regular visitors into one more "
+    f"grade; none for two grades (default: {LOWER_DELTAS}, where it lies below δ)."
+)
+CONSTANTS_HELP = "Constants of the profile for your own data (JSON), from `crowdveil fit`."
 
 
 class PeriodName(StrEnum):
@@ -72,6 +80,7 @@ class ProfileName(StrEnum):
     frequency = "frequency"
     poisson = "poisson"
     recency = "recency"
+    logistic = "logistic"
 
 
 class RuleName(StrEnum):
@@ -79,6 +88,9 @@ class RuleName(StrEnum):
 
     random = "random"
     target_aware = "target-aware"
+
+
+PROFILE, RULE = ProfileName(DEFAULT_PROFILE_METHOD), RuleName(DEFAULT_RULE)
 
 
 # --- errors -----------------------------------------------------------------------------------------------------
@@ -212,3 +224,12 @@ def taking(read: Callable[..., Any]) -> Callable[[VerbFunction], VerbFunction]:
         return run
 
     return decorate
+
+
+def read_lower_deltas(text: str | None) -> tuple[float, ...] | None:
+    """Read the thresholds below δ: none for no further grade; None where they were not given."""
+    if text is None:
+        return None
+    if text.strip() == "none":
+        return ()
+    return tuple(read_real("lower_deltas", one) for one in text.split(","))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
@@ -10,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 import typer
 
-from crowdveil.area.extent import cells_for
+from crowdveil.area.targets import NamedTargets
 from crowdveil.arrays import FloatArray
 from crowdveil.certify import Certificate, certify
 from crowdveil.cli.console import Verb, in_bytes, new_app, note, progress_bar, show, show_json, warn, working
@@ -23,7 +24,6 @@ from crowdveil.cli.options import (
     GRADE_EPSILON_HELP,
     NULL_EPSILON,
     NULL_EPSILON_HELP,
-    TARGETS_HELP,
     missing,
     read_epsilon,
     read_epsilon_or_none,
@@ -32,6 +32,7 @@ from crowdveil.cli.options import (
     read_whole,
     refuse,
 )
+from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find_targets, places_of
 from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.extras import require_extra
 from crowdveil.formatting import exact, in_plain_words, rounded_up
@@ -39,17 +40,22 @@ from crowdveil.policy.baselines.exponential import exponential
 from crowdveil.policy.baselines.identity import identity
 from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.checks import check_prior
+from crowdveil.policy.grades import chances_of_grades
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.quota import minimum_beta
 from crowdveil.policy.solver.optimal import optimal_policy
+from crowdveil.policy.solver.stack import policy_per_target
 from crowdveil.prior import read_prior
+from crowdveil.vocabulary import DEFAULT_THRESHOLDS
 
 EXAMPLES = """\b
 Examples:
   crowdveil policy --area area.json --prior prior.csv --targets 3,17
       --epsilon-per-km 1.386 --beta 0.06 --out policy.json
-  crowdveil policy --area area.json --targets 40.75:-73.98 --epsilon-per-km ln4
+  crowdveil policy --area area.json --targets "40.75, -73.98" --epsilon-per-km ln4
       --users 1083 --wanted 54 --picture policy.png --out policy.cvp
+  crowdveil policy --area area.json --targets shops.csv --users 5000 --each 20
+      --out policy.cvp
   crowdveil policy --area area.json --targets 3 --epsilon-per-km ln4
       --baseline laplace --out laplace.json
 """
@@ -70,7 +76,8 @@ class Baseline(StrEnum):
     identity = "identity"
 
 
-REGULAR_SHARE, OUTSIDE_SHARE = "0.5", "0"
+GRADE_SHARES, OUTSIDE_SHARE = "0.2,0.3,0.5", "0"
+GRADE_CHANCES = chances_of_grades(DEFAULT_THRESHOLDS)
 MAKERS = {Baseline.laplace: planar_laplace, Baseline.exponential: exponential, Baseline.identity: identity}
 
 app = new_app()
@@ -79,8 +86,10 @@ app = new_app()
 @app.command(cls=Verb, epilog=EXAMPLES)
 def run(
     area: Annotated[Path, typer.Option(help="The area (.json), from `crowdveil area`.", metavar="FILE")],
-    targets: Annotated[str, typer.Option(help=TARGETS_HELP, metavar="LIST")],
+    targets: Annotated[str, typer.Option(help=TARGETS_HELP, metavar="PLACES")],
     out: Annotated[Path, typer.Option(help="Where to write the policy: .json, or .cvp (compact).", metavar="FILE")],
+    keep_apart: KeepApart = False,
+    leave_out_outside: LeaveOutOutside = False,
     epsilon_per_km: Annotated[str, typer.Option(help=EPSILON_HELP, metavar="NUMBER")] = EPSILON,
     prior: Annotated[
         Path | None,
@@ -99,6 +108,14 @@ def run(
     wanted: Annotated[
         str | None, typer.Option(help="Instead of --beta: how many of them are needed.", metavar="NUMBER")
     ] = None,
+    each: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of --wanted: how many are needed at each target; every target then has a symbol of its own. "
+            "A file of targets may have a number for each instead.",
+            metavar="NUMBER",
+        ),
+    ] = None,
     confidence: Annotated[
         str | None,
         typer.Option(
@@ -107,11 +124,12 @@ def run(
     ] = None,
     null_epsilon: Annotated[str | None, typer.Option(help=NULL_EPSILON_HELP, metavar="NUMBER")] = None,
     grade_epsilon: Annotated[str | None, typer.Option(help=GRADE_EPSILON_HELP, metavar="NUMBER")] = None,
-    regular_share: Annotated[
+    grade_shares: Annotated[
         str | None,
         typer.Option(
-            help=f"Share of those in the area who are regular visitors of their place (default: {REGULAR_SHARE}).",
-            metavar="NUMBER",
+            help="Shares of those in the area who visit their place with a chance above 0.5, above 0.2, and less "
+            f"(default: {GRADE_SHARES}).",
+            metavar="LIST",
         ),
     ] = None,
     outside_share: Annotated[
@@ -146,32 +164,37 @@ def run(
     check_picture(picture)
     epsilon = read_epsilon(epsilon_per_km)
     cells = load_area(area)
-    covered = cells_for(cells, targets)
+    named = find_targets(targets, cells, keep_apart=keep_apart, leave_out_outside=leave_out_outside)
+    covered = named.cells
     chances = None if prior is None else read_prior(prior, cells)
     if baseline is None:
-        share = _quota(beta, users, wanted, confidence)
-        protection = _protection(null_epsilon, grade_epsilon, regular_share, outside_share)
+        betas = _quotas(named, each, beta, users, wanted, confidence)
+        share = _quota(beta, users, wanted, confidence) if betas is None else 0.0
+        protection = _protection(null_epsilon, grade_epsilon, grade_shares, outside_share)
         kind = (completion or CompletionName.equal).value
-        _warn_of_empty_targets(chances, covered)
+        _warn_of_empty_targets(chances, named)
+        joint = protection.joint(check_prior(chances, len(cells)))
         with progress_bar("optimising") as report:
-            policy = optimal_policy(
-                cells,
-                protection.joint(check_prior(chances, len(cells))),
-                covered,
-                epsilon_per_km=epsilon,
-                beta=share,
-                completion=kind,
-                null_epsilon=protection.null_epsilon,
-                null_share=protection.outside_share,
-                grade_epsilon=protection.grade_epsilon,
-                progress=report,
-            )
+            made: dict[str, Any] = {
+                "epsilon_per_km": epsilon,
+                "completion": kind,
+                "null_epsilon": protection.null_epsilon,
+                "null_share": protection.outside_share,
+                "grade_epsilon": protection.grade_epsilon,
+                "grade_chances": None if protection.grade_epsilon is None else GRADE_CHANCES,
+                "progress": report,
+            }
+            if betas is None:
+                policy = optimal_policy(cells, joint, covered, beta=share, **made)
+            else:
+                policy = policy_per_target(cells, joint, covered, betas=betas, **made)
     else:
         others = {"beta": beta, "users": users, "wanted": wanted, "confidence": confidence, "completion": completion}
+        others |= {"each": each}
         others |= {"null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon}
-        others |= {"regular_share": regular_share, "outside_share": outside_share}
+        others |= {"grade_shares": grade_shares, "outside_share": outside_share}
         refuse(others, f"does not apply to --baseline {baseline.value}; leave it out")
-        _warn_of_empty_targets(chances, covered)
+        _warn_of_empty_targets(chances, named)
         with working(f"making the baseline {baseline.value}"):
             policy = MAKERS[baseline](cells, chances, covered, epsilon)
     with progress_bar("certifying") as report:
@@ -185,11 +208,13 @@ def run(
         draw_picture(policy, picture)
     seconds = perf_counter() - started
     if json:
-        show_json(_summary(policy, certificate) | {"policy": str(out), "bytes": size, "seconds": round(seconds, 3)})
+        summary = _summary(policy, certificate) | places_of(named)
+        show_json(summary | {"policy": str(out), "bytes": size, "seconds": round(seconds, 3)})
     else:
-        show("Policy", _facts(policy, certificate, out, size, seconds))
+        show("Policy", _facts(policy, named, certificate, out, size, seconds))
     if baseline is not None and 0 < policy.beta < 1:
-        note(f"To compare with the optimal policy at the same share: --beta {exact(policy.beta)}")
+        clear = "--null-epsilon none --grade-epsilon none"  # a baseline protects the place alone
+        note(f"To compare with the optimal policy at the same share: --beta {exact(policy.beta)} {clear}")
 
 
 class _Protection(NamedTuple):
@@ -197,28 +222,36 @@ class _Protection(NamedTuple):
 
     null_epsilon: float | None
     grade_epsilon: float | None
-    regular_share: float
+    grade_shares: tuple[float, ...]
     outside_share: float
 
     def joint(self, prior: FloatArray) -> FloatArray:
         """Spread a prior of cells over the grades, if there are any."""
         if self.grade_epsilon is None:
             return prior
-        return np.vstack([self.regular_share * prior, (1 - self.regular_share) * prior])
+        return np.outer(self.grade_shares, prior)
 
 
 def _protection(
-    null_epsilon: str | None, grade_epsilon: str | None, regular_share: str | None, outside_share: str | None
+    null_epsilon: str | None, grade_epsilon: str | None, grade_shares: str | None, outside_share: str | None
 ) -> _Protection:
     null = read_epsilon_or_none(NULL_EPSILON if null_epsilon is None else null_epsilon, "null_epsilon")
     grade = read_epsilon_or_none(GRADE_EPSILON if grade_epsilon is None else grade_epsilon, "grade_epsilon")
     if null is None:
         refuse({"outside_share": outside_share}, "can't be combined with --null-epsilon none")
     if grade is None:
-        refuse({"regular_share": regular_share}, "can't be combined with --grade-epsilon none")
-    regular = read_share("regular_share", REGULAR_SHARE if regular_share is None else regular_share)
+        refuse({"grade_shares": grade_shares}, "can't be combined with --grade-epsilon none")
+    shares = _grade_shares(GRADE_SHARES if grade_shares is None else grade_shares)
     outside = 0.0 if null is None else read_share("outside_share", outside_share or OUTSIDE_SHARE)
-    return _Protection(null, grade, regular, outside)
+    return _Protection(null, grade, shares, outside)
+
+
+def _grade_shares(text: str) -> tuple[float, ...]:
+    shares = tuple(read_share("grade_shares", one) for one in text.split(","))
+    if len(shares) != len(GRADE_CHANCES) or abs(sum(shares) - 1) > 1e-6:
+        what = f"should be {len(GRADE_CHANCES)} shares with the sum 1, such as {GRADE_SHARES}"
+        raise InputError("grade_shares", text, what)
+    return tuple(share / sum(shares) for share in shares)
 
 
 def check_picture(path: Path | None) -> None:
@@ -256,21 +289,49 @@ def _quota(beta: str | None, users: str | None, wanted: str | None, confidence: 
     )
 
 
-def _warn_of_empty_targets(prior: FloatArray | None, targets: list[int]) -> None:
+def _quotas(
+    targets: NamedTargets,
+    each: str | None,
+    beta: str | None,
+    users: str | None,
+    wanted: str | None,
+    confidence: str | None,
+) -> list[float] | None:
+    """Return the share of the people who are needed at each target; None where people are wanted at any."""
+    others = {"beta": beta, "wanted": wanted, "confidence": confidence}
+    numbers = [number for number in targets.numbers if number is not None]
+    if each is not None:
+        refuse(others, "can't be combined with --each")
+        numbers = [read_whole("each", each)] * len(targets)
+    elif not numbers or beta is not None or wanted is not None:
+        return None
+    elif len(numbers) < len(targets):
+        expected = "should be given for every target, or for none (then give --each, --wanted or --beta)"
+        raise InputError("number", f"{len(numbers)} of {len(targets)} targets", expected)
+    if users is None:
+        raise missing("users", "say how many people report")
+    people = read_whole("users", users)
+    if sum(numbers) > people:
+        expected = f"should add up to at most --users {people:,}"
+        raise InputError("each", f"{sum(numbers):,} people in all", expected)
+    return [number / people for number in numbers]
+
+
+def _warn_of_empty_targets(prior: FloatArray | None, targets: NamedTargets) -> None:
     """Print a warning if the prior has nobody at a target; other mistakes are refused elsewhere."""
     if prior is None:
         return
-    empty = [cell for cell in targets if 0 <= cell < len(prior) and prior[cell] == 0]
+    empty = [cell for cell in targets.cells if prior[cell] == 0]
     if not empty:
         return
-    shown = ", ".join(map(str, empty[:12])) + (", ..." if len(empty) > 12 else "")
+    shown, cells = _list_targets(targets, empty), "cells " if targets.by_cell else ""
     if len(empty) == len(targets):
         warn(
-            f"the prior has nobody at any target (cell{'s' * (len(empty) > 1)} {shown}), so nobody who is selected "
+            f"the prior has nobody at any target ({cells}{shown}), so nobody who is selected "
             "will be at one. Do the prior and the area belong together?"
         )
     else:
-        warn(f"the prior has nobody at {len(empty)} of {len(targets)} targets (cells {shown}): they add nothing.")
+        warn(f"the prior has nobody at {len(empty)} of {len(targets)} targets ({cells}{shown}): they add nothing.")
 
 
 # --- words ------------------------------------------------------------------------------------------------------
@@ -285,6 +346,7 @@ def _summary(policy: Policy, certificate: Certificate) -> dict[str, Any]:
         "grade_epsilon": policy.grade_epsilon,
         "beta": policy.beta,
         "value": policy.value,
+        "values": list(policy.values),
         "proven_gap": float(policy.provenance["gap"]) if "gap" in policy.provenance else None,
         "private": certificate.ok,
         "smallest_epsilon_per_km": certificate.smallest_epsilon_per_km,
@@ -292,21 +354,29 @@ def _summary(policy: Policy, certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def _facts(policy: Policy, certificate: Certificate, out: Path, size: int, seconds: float) -> dict[str, str]:
-    shown = ", ".join(str(target) for target in policy.targets[:12]) + (", ..." if len(policy.targets) > 12 else "")
+def _list_targets(targets: NamedTargets, cells: Sequence[int]) -> str:
+    return ", ".join(targets.label(cell) for cell in cells[:12]) + (", ..." if len(cells) > 12 else "")
+
+
+def _facts(
+    policy: Policy, targets: NamedTargets, certificate: Certificate, out: Path, size: int, seconds: float
+) -> dict[str, str]:
     epsilon = policy.epsilon_per_km
     facts = {
         "policy": f"{out} ({in_bytes(size)})",
         "cells": f"{len(policy):,}",
-        "targets": shown,
+        "targets": _list_targets(targets, policy.targets),
         "privacy": f"ε = {exact(epsilon)} per km: {in_plain_words(epsilon)}" if certificate.ok else "NONE",
         "selected": f"{policy.beta:.2%} of the people (β)",
-        "value": f"{policy.value:.4%} of the selected are at a target{' regularly' * (policy.grades > 1)}",
+        "value": f"{policy.value:.4%} of the selected are {'expected ' * (policy.grades > 1)}at a target",
     }
+    if policy.values:
+        shown = [f"{targets.label(t)}: {value:.2%}" for t, value in zip(policy.targets, policy.values, strict=True)]
+        facts["value of each"] = ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "")
     if policy.null_epsilon is not None:
         facts["also protected"] = f"being outside, ε₀ = {exact(policy.null_epsilon)}"
     if policy.grade_epsilon is not None:
-        facts["also protected"] += f"; being a regular visitor, ε₁ = {exact(policy.grade_epsilon)}"
+        facts["also protected"] += f"; how regular a visitor is, ε₁ = {exact(policy.grade_epsilon)} per grade"
     if "gap" in policy.provenance:
         facts["proven gap"] = _gap(float(policy.provenance["gap"]))
     return facts | {"certified": _certified(certificate), "hash": policy.hash, "time": f"{seconds:.2f} s"}

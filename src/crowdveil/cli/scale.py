@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from crowdveil.area.extent import cells_for
 from crowdveil.cli.console import Verb, new_app, note, progress_bar, show, show_json, show_rows, steps_bar, working
 from crowdveil.cli.files import load_area, open_folder
 from crowdveil.cli.options import (
@@ -24,7 +23,6 @@ from crowdveil.cli.options import (
     EPSILON_HELP,
     ROUNDS,
     SHARE,
-    TARGETS_HELP,
     missing,
     read_epsilon,
     read_folder,
@@ -33,18 +31,28 @@ from crowdveil.cli.options import (
     read_whole,
     refuse,
 )
+from crowdveil.cli.targets import (
+    TARGETS_HELP,
+    KeepApart,
+    LeaveOutOutside,
+    find_targets,
+    places_of,
+    refuse_without_targets,
+)
 from crowdveil.errors import InputError
 from crowdveil.extras import require_extra
 from crowdveil.vocabulary import DEFAULT_CONFIDENCE
 
 if TYPE_CHECKING:
+    from crowdveil.area import Area
+    from crowdveil.area.targets import NamedTargets
     from crowdveil.batch import Engine
     from crowdveil.simulate.large import LargeCrowd, LargeMethod, LargeOutcome
 
 EXAMPLES = """\b
 Examples:
   crowdveil scale --users 1000000 --out scaled/
-  crowdveil scale --profiled profiled/ --area area.json --targets 40.75:-73.98 --out scaled/
+  crowdveil scale --profiled profiled/ --area area.json --targets shops.csv --out scaled/
   crowdveil scale --profiled /shared/profiled/ --area area.json --densest 4
       --engine spark://host:7077 --out /shared/scaled/
 """
@@ -87,7 +95,9 @@ def run(
     area: Annotated[
         Path | None, typer.Option(help="With --profiled: the area (.json) it was made for.", metavar="FILE")
     ] = None,
-    targets: Annotated[str | None, typer.Option(help=f"With --profiled: {TARGETS_HELP}", metavar="LIST")] = None,
+    targets: Annotated[str | None, typer.Option(help=f"With --profiled: {TARGETS_HELP}", metavar="PLACES")] = None,
+    keep_apart: KeepApart = False,
+    leave_out_outside: LeaveOutOutside = False,
     densest: Annotated[
         str | None,
         typer.Option(
@@ -96,7 +106,7 @@ def run(
     ] = None,
     epsilon_per_km: Annotated[str, typer.Option(help=EPSILON_HELP, metavar="NUMBER")] = EPSILON,
     share: Annotated[
-        str, typer.Option(help="How many people are wanted, as a share of those who report.", metavar="NUMBER")
+        str, typer.Option(help="How many people are wanted, as a share of everyone.", metavar="NUMBER")
     ] = SHARE,
     rounds: Annotated[str, typer.Option(help="Number of rounds of a campaign.", metavar="NUMBER")] = ROUNDS,
     methods: Annotated[
@@ -131,6 +141,7 @@ def run(
         refuse({"area": area, "targets": targets}, "applies only to --profiled; leave it out")
     if targets is not None:
         refuse({"densest": densest}, "can't be combined with --targets")
+    refuse_without_targets(targets, keep_apart=keep_apart, leave_out_outside=leave_out_outside)
     names = read_methods(methods, LARGE_METHODS)
     campaign: dict[str, Any] = {
         "epsilon_per_km": read_epsilon(epsilon_per_km),
@@ -141,21 +152,25 @@ def run(
     campaign["seed"] = read_whole("seed", seed, 0)
     busiest = read_whole("densest", DENSEST if densest is None else densest)
     check_memory(memory)
+    cells = _area_of_profiles(profiled, area)
+    covered = None
+    if targets is not None and cells is not None:
+        covered = find_targets(targets, cells, keep_apart=keep_apart, leave_out_outside=leave_out_outside)
     open_folder(out)
     spill = out / ".spill"
     with working(f"starting {engine}"):
         opened = open_engine(engine, memory=memory, spill=spill)
     try:
         with _explaining_nobody(users, profiled):
-            if profiled is None:
+            if profiled is None or cells is None:
                 crowd = _synthetic(opened, out, campaign, users or "", weeks, test, delta, busiest)
             else:
-                crowd = _profiled(opened, out, campaign, profiled, area, targets, busiest)
+                crowd = _profiled(opened, out, campaign, profiled, cells, covered, busiest)
             found = _simulate(crowd, names)
     finally:
         opened.close()
     shutil.rmtree(spill, ignore_errors=True)
-    results = large_results(crowd, found)
+    results = large_results(crowd, found) | places_of(covered)
     (out / "results.json").write_text(json_text.dumps(results, indent=2) + "\n", encoding="utf-8")
     if json:
         show_json(results)
@@ -166,6 +181,14 @@ def run(
         show_rows("Campaigns", HEADER, [_row(one) for one in found])
     note(f"Written to {out}: people, results.json.")
     note(f"Done in {perf_counter() - started:.1f} s on {opened.name}.")
+
+
+def _area_of_profiles(profiled: Path | None, area: Path | None) -> Area | None:
+    if profiled is None:
+        return None
+    if area is None:
+        raise missing("area", "name the area that the profiles were made for")
+    return load_area(area)
 
 
 def _synthetic(
@@ -199,24 +222,20 @@ def _profiled(
     out: Path,
     campaign: dict[str, Any],
     profiled: Path,
-    area: Path | None,
-    targets: str | None,
+    area: Area,
+    targets: NamedTargets | None,
     densest: int,
 ) -> LargeCrowd:
     from crowdveil.simulate.large_crowd import profiled_crowd
 
-    if area is None:
-        raise missing("area", "name the area that the profiles were made for")
-    cells = load_area(area)
-    wanted = None if targets is None else cells_for(cells, targets)
     with steps_bar() as report:
         return profiled_crowd(
             engine,
             out,
             **campaign,
             profiled=profiled,
-            area=cells,
-            targets=wanted,
+            area=area,
+            targets=None if targets is None else targets.cells,
             densest=densest,
             progress=lambda done: report("gathering people", done),
         )

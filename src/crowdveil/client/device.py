@@ -19,7 +19,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from math import ceil
 from pathlib import Path
 
@@ -40,7 +40,6 @@ from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, OwnerDecl
 from crowdveil.limits import Charge, Lattice, check_policy, check_terms
 from crowdveil.limits.map_checks import NOT_TAKING_PART
 from crowdveil.policy.policy import Policy
-from crowdveil.profile import Periods
 from crowdveil.profile.place import Place
 from crowdveil.vocabulary import NULL
 from crowdveil.wire import (
@@ -52,11 +51,9 @@ from crowdveil.wire import (
     RoundNotice,
     Seat,
     Terms,
-    Withdrawal,
     find_split,
 )
 
-DAYS = {"day": 1, "week": 7}
 SEAT_ATTEMPTS = 3
 """A round may close while a device looks at it; the device then looks again, at most this often."""
 LINK = "your invite link names"
@@ -68,10 +65,6 @@ class DeviceSettings:
     """Settings of a device, decided by its owner."""
 
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
-    periods: int = 26
-    """Number of weeks (or days, as the campaign asks) up to today that the profile is made from."""
-    half_life_periods: float = 4.0
-    """After how many of them a visit counts half."""
     seat_interval_s: float = 1.0
     """The seat is requested at a whole multiple of this after the policy arrived; 0 requests it at once."""
 
@@ -100,8 +93,8 @@ class CheckedCampaign:
 
     @property
     def key(self) -> ReportKey:
-        """Return what this device's report in the campaign is known by."""
-        return ReportKey(self.terms.server_key, self.terms.campaign)
+        """Return what this device's report in the campaign is known by; every round of a panel asks for a new one."""
+        return ReportKey(self.terms.server_key, self.terms.campaign, self.round if self.terms.panel else 0)
 
 
 class Device:
@@ -163,16 +156,13 @@ class Device:
         It is stored before it is returned, so that declining and asking again gives the same place.
         """
         excluded = list(self.ledger.excluded().values())
-        days = DAYS[checked.terms.period]
-        start = self._today() - timedelta(days=days * self.settings.periods)
 
         def pick() -> Place:
             return place_to_report(
                 history,
                 checked.area,
                 checked.terms,
-                periods=Periods(start, self.settings.periods, days),
-                half_life_periods=self.settings.half_life_periods,
+                today=self._today(),
                 excluded=excluded,
                 random_below=self._random_below,
             )
@@ -185,7 +175,7 @@ class Device:
         has_place, neighbour_km = place.cell != NULL, checked.area.nearest_neighbour_km
         excluded_here = bool(excluded_cells(checked.area, list(self.ledger.excluded().values())))
         text = [
-            f"Campaign {terms.name!r}, round {checked.round + 1} of {terms.rounds}, asks for one answer.",
+            explain.describe_request(terms, checked.round),
             explain.describe_place(checked.area, place, terms, excluded_here=excluded_here),
             explain.describe_report(policy, place),
             explain.describe_information(policy),
@@ -196,6 +186,7 @@ class Device:
             explain.TOLD_BY_TAKING_PART,
             explain.RECORD,
             explain.describe_cost(checked.charge, self.ledger.spent(), self.ledger.limits()),
+            *([explain.ONCE] if terms.panel else []),
         ]
         figures = [
             explain.report_figures(policy, place),
@@ -222,9 +213,7 @@ class Device:
         `agree` is given the explanation and may decline, before the server learns of this device. Without it, the
         caller has obtained the owner's agreement already.
         """
-        if link is not None and (link.campaign != campaign or (self.server and link.server != self.server)):
-            asked = f"{campaign} at {self.server}"
-            raise InputError("link", f"{link.campaign} at {link.server}", f"should be for {asked}")
+        self._check_link(campaign, link)
         entry = self.ledger.find(campaign, self.server)
         if entry is None or entry.state == "joining":
             card = link.invite if invite is None and link is not None else invite
@@ -233,6 +222,35 @@ class Device:
             self.ledger.check_active()
             self._announcement(campaign, link)
         return self._send(entry)
+
+    def renew(
+        self,
+        campaign: str,
+        history: LocationHistory,
+        *,
+        invite: str | None = None,
+        link: InviteLink | None = None,
+        agree: Callable[[Explanation], bool] | None = None,
+    ) -> LedgerEntry:
+        """Answer a panel again, in a later round than this device's last answer.
+
+        That is a new draw from a place picked anew, and costs as much as the first. The server cannot tell which of its
+        earlier participants this is: the device shows it another secret.
+        """
+        self._check_link(campaign, link)
+        entry = self._joined(campaign)
+        if entry.state == "withdrawn":
+            raise CampaignRefused(f"You left campaign {campaign}. This phone does not answer it again.")
+        if entry.state == "drawn":
+            return self.join(campaign, history, invite=invite, link=link, agree=agree)
+        announcement = self._announcement(campaign, link)
+        if not announcement.terms.panel:
+            raise CampaignRefused(f"Campaign {campaign} asks once, and you have answered it.")
+        answered = entry.key.report - (entry.state == "joining")  # interrupted before it was drawn: go on with it
+        if announcement.notice is None or announcement.notice.round <= answered:
+            raise NoOpenRound("There is nothing to renew now: your answer is still in use. Try again later.")
+        card = link.invite if invite is None and link is not None else invite
+        return self._send(self._take_seat_and_draw(campaign, history, card, link, agree))
 
     def status(self, campaign: str) -> ParticipantStatus:
         """Ask the server whether this device was selected in a campaign that it joined."""
@@ -276,8 +294,9 @@ class Device:
             if error.kind != "unknown-participant":
                 raise
         else:
-            expected = Withdrawal(protocol=PROTOCOL, campaign=campaign, participant=entry.participant)
-            if entry.participant >= 0 and withdrawal != expected:
+            # A device that never received the answer to its request for a seat does not know its own number.
+            mine = (campaign, entry.participant)
+            if entry.participant >= 0 and (withdrawal.campaign, withdrawal.participant) != mine:
                 raise CampaignRefused(
                     f"The server's confirmation in campaign {campaign} is for another participant than you. Leave "
                     "again to ask once more."
@@ -322,13 +341,19 @@ class Device:
         if entry is not None:
             _compare("server's key", entry.key.server_key, terms.server_key, JOINED)
             _compare("hash of the terms", entry.terms_hash, terms.hash, JOINED)
-        elsewhere = self.ledger.entry(ReportKey(terms.server_key, campaign))
-        if elsewhere is not None and elsewhere.server != self.server:
+        mine = (one for one in self.ledger.entries().values() if one.key[:2] == (terms.server_key, campaign))
+        elsewhere = next((one for one in mine if one.server != self.server), None)
+        if elsewhere is not None:
             raise CampaignRefused(
                 f"You joined campaign {campaign} on a server at another address. This phone answers there only.",
                 f"It was joined at {elsewhere.server!r}, not at {self.server!r}.",
             )
         return announcement
+
+    def _check_link(self, campaign: str, link: InviteLink | None) -> None:
+        if link is not None and (link.campaign != campaign or (self.server and link.server != self.server)):
+            asked = f"{campaign} at {self.server}"
+            raise InputError("link", f"{link.campaign} at {link.server}", f"should be for {asked}")
 
     def _joined(self, campaign: str) -> LedgerEntry:
         entry = self.ledger.find(campaign, self.server)

@@ -7,15 +7,16 @@ With odds π/(1-π) that a person is at one place rather than at others within d
 
     odds'  ≤  e^{εd} · odds,        so      π' ≤ π e^{εd} / (1 - π + π e^{εd}).
 
-The same holds with ε₁ for visiting a place regularly rather than occasionally, and with ε₀ for being in the area at
+The same holds with ε₁ for one grade of visitors or the next, and with ε₀ for being in the area at
 all. Losses of several reports add up, so after several of them their sum takes the place of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import exp
+from math import exp, fsum
 
 import numpy as np
 
@@ -26,9 +27,9 @@ from crowdveil.formatting import in_plain_words, percent_up
 from crowdveil.limits import Charge, PrivacyLimits, Spent
 from crowdveil.limits.charge import describe_use, more_reports
 from crowdveil.policy.policy import Policy
-from crowdveil.profile.place import OCCASIONAL, Place
+from crowdveil.profile.place import Place, how_often
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import Terms
+from crowdveil.wire import ParticipantStatus, Terms
 
 BELIEF_BEFORE = 0.1
 """The example in every explanation: an observer who believes something with a probability of 1 in 10."""
@@ -42,12 +43,14 @@ MAX_CAMPAIGNS = 1000
 """Above this, the number of further campaigns is not spelt out."""
 MAX_EXPONENT = 700.0
 """e^x overflows a double soon after this; the belief is 100 % long before."""
+_GRADE = re.compile(r"grade ([1-9][0-9]*)")
+_NAMES_A_CELL = re.compile(r"(place|cell) ([0-9]+)(?:, grade ([1-9][0-9]*))?")
+"""Symbols that name a part of the map: `place 17` selects for the target there, `cell 17` for none."""
 ANSWERS = {
     "hit": "near a target",
     "other": "not near a target",
     "outside": "not in this area",
     "grade 1": "a regular visitor, not near a target",
-    "grade 2": "an occasional visitor",
 }
 STATES = {
     "joining": "not answered yet",
@@ -63,10 +66,12 @@ RECORD = (
 )
 BORDER = "Two places on either side of a border count as a whole cell apart."
 EDGE = "A place outside the map's edge counts as not being in the area, however near it is."
+BEING_CHOSEN = "Being chosen, or not, tells nobody more about you than your answer did."
+ONCE = "You answer once. Being chosen later tells nobody more."
 RULES = {
     "random": "If you regularly visit several places, your phone picked one of them at random, once.",
-    "target-aware": "If you regularly visit a place that the organiser asks about, your phone reports from it rather "
-    "than from your other places.",
+    "target-aware": "If you are likely to visit a place that the organiser asks about, your phone reports from it "
+    "rather than from your other places.",
 }
 
 
@@ -108,23 +113,68 @@ def describe_place(area: Area, place: Place, terms: Terms, *, excluded_here: boo
         seen = "regularly visit anywhere in" if terms.grade_epsilon is None else "appear to have been in"
         return f"You do not {seen} this area."
     latitude, longitude = (float(axis[place.cell]) for axis in area.centres())
-    often = "only occasionally" if place.grade == OCCASIONAL else "regularly"
+    often = how_often(place.grade)
     return (
         f"The answer is about the part of the map around {latitude:.4f}, {longitude:.4f}, which you visit {often}. "
         "The place itself stays on your phone."
     )
 
 
-def describe_report(policy: Policy, place: Place) -> str:
-    """Say how the phone will answer, and the answer that is most likely from this place."""
+def describe_request(terms: Terms, number: int) -> str:
+    """Say who asks, for how many answers, and what they are used for."""
+    if not terms.panel:
+        return f"Campaign {terms.name!r}, round {number + 1} of {terms.rounds}, asks for one answer."
+    text = f"Panel {terms.name!r} asks for one answer, which the organiser uses for any number of selections."
+    if terms.renewal_s is None or number + 1 == terms.rounds:
+        return text
+    left = terms.rounds - number - 1
+    again = "once more" if left == 1 else f"{left} more times"
+    return (
+        f"{text} You will be asked {again}, every {_duration(terms.renewal_s)}; each time is a new answer, costs as "
+        "much as this one, and is yours to give or not."
+    )
+
+
+def describe_use_of_answer(status: ParticipantStatus) -> str:
+    """Say for how many selections an answer was used, and which of them chose its sender."""
+    times = "once" if status.selections == 1 else f"{status.selections:,} times"
+    if not status.selections:
+        return "Your answer was not used for a selection yet."
+    if not status.chosen:
+        return f"Your answer was used {times}; you were not chosen. {BEING_CHOSEN}"
+    numbers = ", ".join(str(number + 1) for number in status.chosen)
+    word = "selection" if len(status.chosen) == 1 else "selections"
+    return f"Your answer was used {times}; you were chosen by {word} {numbers}. {BEING_CHOSEN}"
+
+
+def _duration(seconds: int) -> str:
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= 2 * length or seconds == length:
+            number = round(seconds / length)
+            return unit if number == 1 else f"{number} {unit}s"
+    return f"{seconds} seconds"
+
+
+def describe_report(policy: Policy, place: Place, target_names: Mapping[int, str] | None = None) -> str:
+    """Say how the phone will answer, how often with another place, and the answer that is most likely from this place.
+
+    `target_names` are names of target cells, where the campaign gives any.
+    """
     if place.cell == NULL and policy.null_epsilon is None:
         return "Your phone will say so openly."
     probabilities = policy.probabilities(*place)
     likeliest = int(np.argmax(probabilities))
-    answer = f'"{describe_symbol(policy.symbol_name(likeliest))}" ({_percent(float(probabilities[likeliest]))})'
+    name = describe_symbol(policy.symbol_name(likeliest), target_names)
+    answer = f'"{name}" ({_percent(float(probabilities[likeliest]))})'
+    cells = named_cells(policy)
+    elsewhere = ""
+    if any(cell is not None for cell in cells):
+        others = fsum(p for p, cell in zip(probabilities, cells, strict=True) if cell not in (None, place.cell))
+        than = "" if place.cell == NULL else " other than yours"
+        elsewhere = f" In {_about(others)} of cases it names a place{than}."
     if place.cell == NULL:
-        return f"Your phone will answer at random all the same. The most likely answer is {answer}."
-    return f"Your phone will answer at random. From your place the most likely answer is {answer}."
+        return f"Your phone will answer at random all the same.{elsewhere} The most likely answer is {answer}."
+    return f"Your phone will answer at random.{elsewhere} From your place the most likely answer is {answer}."
 
 
 def report_figures(policy: Policy, place: Place) -> str:
@@ -139,13 +189,23 @@ def report_figures(policy: Policy, place: Place) -> str:
     return f"Symbols to draw from: {named}{rest}."
 
 
-def describe_symbol(symbol_name: str) -> str:
-    """Name a symbol as a participant would."""
-    if symbol_name.startswith("cell "):
-        cell, _, grade = symbol_name.removeprefix("cell ").partition(", ")
-        often = {"grade 1": "regularly ", "grade 2": "occasionally "}.get(grade, "")
+def describe_symbol(symbol_name: str, target_names: Mapping[int, str] | None = None) -> str:
+    """Name a symbol as a participant would; `target_names` are names of target cells, where there are any."""
+    if found := _NAMES_A_CELL.fullmatch(symbol_name):
+        kind, cell, grade = found.groups()
+        if kind == "place":
+            return f"near {(target_names or {}).get(int(cell), f'the target in part {cell} of the map')}"
+        often = f"{how_often(int(grade) - 1)} " if grade else ""
         return f"{often}in part {cell} of the map"
+    if symbol_name not in ANSWERS and (found := _GRADE.fullmatch(symbol_name)):
+        return f"a visitor who comes {how_often(int(found.group(1)) - 1)}"
     return ANSWERS.get(symbol_name, symbol_name)
+
+
+def named_cells(policy: Policy) -> list[int | None]:
+    """Return the cell that each symbol names, if any."""
+    found = [_NAMES_A_CELL.fullmatch(policy.symbol_name(symbol)) for symbol in range(policy.symbol_count)]
+    return [None if one is None else int(one.group(2)) for one in found]
 
 
 # --- how much it tells --------------------------------------------------------------------------------------------
@@ -209,14 +269,17 @@ def describe_presence(terms: Terms, spent: Spent, *, has_place: bool = True) -> 
             f"{chance} regularly visit somewhere in this area, or that you do not, can be "
             f"{_sure(terms.null_epsilon, 1.0)} after your answer{together}."
         )
-    often = (
-        " About whether you visit your place regularly or only occasionally, they can be "
-        f"{_sure(terms.grade_epsilon, 1.0)}."
-    )
+    often = f" About how regularly you visit your place, they can be {_sure(_between_grades(terms), 1.0)}."
     return (
         f"{chance} are ever in this area, or that you never are, can be {_sure(terms.null_epsilon, 1.0)} after your "
         f"answer{together}.{often if has_place else ''}"
     )
+
+
+def _between_grades(terms: Terms) -> float:
+    """Return the largest loss between two grades at one place: never more than by way of being outside."""
+    assert terms.null_epsilon is not None
+    return min(terms.grade_spread, 2 * terms.null_epsilon)
 
 
 def presence_figures(terms: Terms, spent: Spent) -> str:
@@ -225,7 +288,9 @@ def presence_figures(terms: Terms, spent: Spent) -> str:
         return "NULL is sent in the clear: every other symbol proves that there is a frequent place in this area."
     lines = [_belief_line(f"ε₀ = {terms.null_epsilon:.6g} for being in this area at all", terms.null_epsilon)]
     if terms.grade_epsilon is not None:
-        lines.append(_belief_line(f"ε₁ = {terms.grade_epsilon:.6g} for regular or occasional", terms.grade_epsilon))
+        steps = terms.grades - 1
+        what = f"ε₁ = {terms.grade_epsilon:.6g} for how regularly, times {steps} between the most and the least regular"
+        lines.append(_belief_line(what, _between_grades(terms)))
     lines.append(
         f"Between any two inputs, whatever their distance and grade, the loss is never more than 2ε₀ = "
         f"{2 * terms.null_epsilon:.6g}; at the area's edge it is ε₀, whatever the distance."
@@ -305,3 +370,10 @@ def _percent(share: float) -> str:
     if ALMOST_SURE < share < 1:
         return "more than 99 %"
     return percent_up(share, 0).replace("%", " %")
+
+
+def _about(share: float) -> str:
+    """Round to the nearest whole percentage; what is rare is not called 0 %, nor what is not certain 100 %."""
+    if share < 1 - ALMOST_SURE:
+        return "less than 1 %"
+    return "more than 99 %" if share > ALMOST_SURE else f"about {share:.0%}".replace("%", " %")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,23 +15,32 @@ from crowdveil.arrays import as_cells
 from crowdveil.client.excluded import ExcludedPlace, excluded_cells
 from crowdveil.codec import read_pairs
 from crowdveil.errors import FileFormatError, InputError
-from crowdveil.profile import Periods, count_visits, recency
+from crowdveil.profile import LogisticConstants, Periods, count_visits, logistic
+from crowdveil.profile.from_visits import DAYS
+from crowdveil.profile.logistic import TIME_SCALES
 from crowdveil.profile.place import Place, choose_graded_place, choose_place
 from crowdveil.traces.visits import Visits
+from crowdveil.vocabulary import Period
 from crowdveil.wire import Terms
 
 LocationHistory: TypeAlias = Visits | Mapping[int, float]
 """One person's visits, or a profile of the campaign's cells (cell → probability)."""
 
 
+def history_periods(period: Period, today: date) -> Periods:
+    """Return the weeks or days up to yesterday that a device's profile is made from: about a year."""
+    days, count = DAYS[period], TIME_SCALES[period].history
+    return Periods(today - timedelta(days=days * count), count, days)
+
+
 def profile_of_history(
-    history: LocationHistory, area: Area, periods: Periods, half_life_periods: float
+    history: LocationHistory, area: Area, periods: Periods, constants: LogisticConstants | None = None
 ) -> Mapping[int, float]:
-    """Return the probability that the person visits each cell in the next period; recent visits count most."""
+    """Return the probability that the person visits each cell in the next period, as `profile.logistic` predicts it."""
     if isinstance(history, Visits):
         if len(history.users) != 1:
             raise InputError("visits", f"of {len(history.users)} users", "should be only those of the device's owner")
-        return recency(count_visits(history, area, periods), range(len(periods)), half_life_periods).of(0)
+        return logistic(count_visits(history, area, periods), range(len(periods)), constants).of(0)
     as_cells("profile", list(history), len(area))
     return history
 
@@ -53,8 +63,7 @@ def place_to_report(
     area: Area,
     terms: Terms,
     *,
-    periods: Periods,
-    half_life_periods: float,
+    today: date,
     excluded: Sequence[ExcludedPlace] = (),
     random_below: Callable[[int], int] = secrets.randbelow,
 ) -> Place:
@@ -64,11 +73,14 @@ def place_to_report(
     place do, as in the paper.
     """
     allowed, never = without_excluded(history, area, excluded)
-    profile = profile_of_history(allowed, area, periods, half_life_periods)
+    constants = None
+    if terms.profile_constants is not None:
+        constants = LogisticConstants(terms.period, terms.profile_constants)
+    profile = profile_of_history(allowed, area, history_periods(terms.period, today), constants)
     profile = {cell: probability for cell, probability in profile.items() if cell not in never}
     if terms.grade_epsilon is None:
         return Place(choose_place(profile, terms.delta, terms.rule, terms.targets, random_below))
-    return choose_graded_place(profile, terms.delta, terms.rule, terms.targets, random_below)
+    return choose_graded_place(profile, terms.thresholds, terms.rule, terms.targets, random_below)
 
 
 def visits_of(visits: Visits, user: str | None = None) -> Visits:

@@ -209,7 +209,7 @@ class Ledger:
                 "null_epsilon": terms.charge.null_epsilon,
                 "clear": terms.charge.clear,
                 "lattice": terms.lattice.as_dict(),
-                "notice": terms.notice.model_dump(mode="json"),
+                "notice": terms.notice.model_dump(),
                 "symbol": symbol,
                 "symbol_name": name,
             }

@@ -108,8 +108,8 @@ def write_transfer(file: Path, retire: Callable[[], TransferredLedger]) -> None:
             raise FileFormatError(f"{file}: exists already; export to a new file")
         handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
         draft = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(retire().to_json())
+        with os.fdopen(handle, "wb") as out:
+            out.write(retire().to_json().encode())
             out.flush()
             os.fsync(out.fileno())
         os.link(draft, file)
@@ -118,4 +118,4 @@ def write_transfer(file: Path, retire: Callable[[], TransferredLedger]) -> None:
         raise FileFormatError(f"{file}: cannot be written ({error.strerror or error}); export again") from None
     finally:
         if draft is not None:
-            draft.unlink(missing_ok=True)
+            draft.unlink()

@@ -18,10 +18,14 @@ from crowdveil.wire import (
     CampaignList,
     CampaignPlan,
     CampaignView,
+    Expectation,
     InviteRequest,
     Invites,
     Message,
+    PanelRequest,
     Preview,
+    SelectionList,
+    SelectionView,
     StateChange,
 )
 from crowdveil.wire.operator import INVITES_PER_PERSON, MAX_INVITES
@@ -77,12 +81,30 @@ class Operator(RetryingClient):
         """Compute what to expect of a campaign; nothing is stored."""
         return self.send(self._request("POST", "/preview", plan), Preview.from_bytes)
 
-    def selection_csv(self, campaign: str) -> str:
+    def expect(self, campaign: str, request: PanelRequest) -> Expectation:
+        """Compute how many people to expect if a panel were asked; nobody is selected."""
+        return self.send(self._request("POST", _path(campaign, "/expectation"), request), Expectation.from_bytes)
+
+    def select(self, campaign: str, request: PanelRequest, number: int | None = None) -> SelectionView:
+        """Ask a panel for people; `number` is that of the selection, from 0 (default: the next one).
+
+        The same request under the same number returns the selection that was made, so that it can be sent again.
+        """
+        if number is None:
+            number = len(self.selections(campaign).selections)
+        path = _path(campaign, f"/selections/{number}")
+        return self.send(self._request("PUT", path, request), SelectionView.from_bytes)
+
+    def selections(self, campaign: str) -> SelectionList:
+        """List the selections of a campaign, in the order in which they were made."""
+        return self.send(self._request("GET", _path(campaign, "/selections")), SelectionList.from_bytes)
+
+    def selection_csv(self, campaign: str, number: int = 0) -> str:
         """Return who was selected, in order, as CSV with the columns of `SelectionRow`."""
-        return self.send(self._request("GET", _path(campaign, "/selection"), accept=CSV), _text)
+        return self.send(self._request("GET", _path(campaign, f"/selections/{number}"), accept=CSV), _text)
 
     def record(self, campaign: str) -> AuditRecord:
-        """Return the audit record, from which the selection can be repeated."""
+        """Return the audit record, from which every selection can be repeated."""
         return self.send(self._request("GET", _path(campaign, "/record")), AuditRecord.from_bytes)
 
     def wait_until_open(self, campaign: str, *, timeout_s: float = 60.0, every_s: float = 0.2) -> CampaignView:
@@ -93,6 +115,19 @@ class Operator(RetryingClient):
             self._sleep(every_s)
             view = self.view(campaign)
         return view
+
+    def wait_until_closed(
+        self, campaign: str, number: int = 0, *, every_s: float = 1.0, progress: Progress | None = None
+    ) -> CampaignView:
+        """Wait until a round is closed, so that a panel can be asked."""
+        while True:
+            view = self.view(campaign)
+            mine = [one for one in view.rounds if one.number == number]
+            if progress is not None:
+                progress(sum(one.accepted for one in mine), view.plan.users)
+            if any(one.state == "closed" for one in mine):
+                return view
+            self._sleep(every_s)
 
     def wait_until_finished(
         self, campaign: str, *, every_s: float = 1.0, progress: Progress | None = None

@@ -39,7 +39,7 @@ class Charge:
     def of(cls, terms: Terms, limits: PrivacyLimits) -> Self:
         """Return what a report under these terms costs a device with these limits, whatever the report says."""
         least, clear = limits.least_charge, terms.null_epsilon is None
-        null = 0.0 if terms.null_epsilon is None else max(terms.null_epsilon, terms.grade_epsilon or 0.0, least)
+        null = 0.0 if terms.null_epsilon is None else max(terms.null_epsilon, terms.grade_spread, least)
         return cls(max(terms.epsilon_per_km, least), null, clear)
 
 

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any, Literal, Self, get_args
 
 from crowdveil.errors import InputError
-from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM, DEFAULT_GRADE_EPSILON, DEFAULT_NULL_EPSILON
+from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM, DEFAULT_NULL_EPSILON
 
 Span = Literal["lifetime", "twelve-months"]
 """Over what time the losses of reports add up: for ever, or over any twelve months."""
@@ -28,8 +28,9 @@ class PrivacyLimits:
     from another 1 km away."""
     null_epsilon: float = DEFAULT_NULL_EPSILON
     """Largest loss ε₀ about being in the area at all, in one report."""
-    grade_epsilon: float = DEFAULT_GRADE_EPSILON
-    """Largest loss ε₁ about how regularly the place is visited, in one report."""
+    grade_epsilon: float = DEFAULT_NULL_EPSILON
+    """Largest loss about how regularly the place is visited, in one report: ε₁ times the steps between the most and
+    the least regular visitor."""
     total_epsilon_per_km: float = 3 * DEFAULT_EPSILON_PER_KM
     """Largest sum of ε per km over all reports."""
     total_null_epsilon: float = 3 * DEFAULT_NULL_EPSILON

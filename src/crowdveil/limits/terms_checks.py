@@ -11,11 +11,11 @@ from __future__ import annotations
 from crowdveil.area import Area
 from crowdveil.certify import Certificate, certify
 from crowdveil.errors import CampaignRefused, CrowdveilError, InputError, NotPrivateError, OutsideLimits
+from crowdveil.limits.charge import ROUNDING
 from crowdveil.limits.map_checks import NOT_TAKING_PART, check_map
 from crowdveil.limits.privacy_limits import PrivacyLimits
 from crowdveil.policy.checks import check_epsilon, check_grade_epsilon, check_null_epsilon, check_targets
 from crowdveil.policy.policy import Policy
-from crowdveil.vocabulary import GRADES
 from crowdveil.wire import Announcement, Terms
 
 
@@ -47,11 +47,11 @@ def check_policy(policy: Policy, announcement: Announcement, area: Area) -> Cert
         )
     announced = {
         "area": area,
-        "targets": tuple(sorted(terms.targets)),
+        "targets": terms.targets,
         "epsilon_per_km": terms.epsilon_per_km,
         "null_epsilon": terms.null_epsilon,
         "grade_epsilon": terms.grade_epsilon,
-        "grades": 1 if terms.grade_epsilon is None else GRADES,
+        "grades": terms.grades,
     }
     for name, expected in announced.items():
         found = getattr(policy, name)
@@ -78,7 +78,7 @@ def _read_area(terms: Terms) -> Area:
     if not terms.delta < 1:
         raise InputError("delta", terms.delta, "should be at least 0 and below 1")
     area = Area.from_description(terms.area)
-    check_targets(list(terms.targets), len(area))
+    check_targets(list(terms.targets), len(area), all_cells=True)
     return area
 
 
@@ -104,10 +104,10 @@ def _check_losses(terms: Terms, limits: PrivacyLimits) -> None:
             f"The campaign announces ε₀ = {terms.null_epsilon:.6g}; this device accepts at most "
             f"{limits.null_epsilon:.6g}.",
         )
-    if terms.grade_epsilon is not None and terms.grade_epsilon > limits.grade_epsilon:
+    if terms.grade_spread > limits.grade_epsilon * (1 + ROUNDING):
         raise OutsideLimits(
             "This campaign could learn more about how regularly you visit a place than your limit allows. "
             f"{NOT_TAKING_PART}",
-            f"The campaign announces ε₁ = {terms.grade_epsilon:.6g}; this device accepts at most "
-            f"{limits.grade_epsilon:.6g}.",
+            f"The campaign announces ε₁ = {terms.grade_epsilon:.6g} from each of {terms.grades} grades to the next, "
+            f"{terms.grade_spread:.6g} in all; this device accepts at most {limits.grade_epsilon:.6g}.",
         )

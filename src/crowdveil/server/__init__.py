@@ -5,7 +5,8 @@
     requests        reading bodies and tokens; compares operators' tokens in constant time
     campaigns       public routes: a campaign's announcement, a round's policy
     participants    routes of devices: seats, reports, status
-    operators       routes of operators: create, preview, start, watch, pause, close, invite, export
+    operators       routes of operators: create, preview, start, watch, pause, close, invite
+    selections      routes of operators: ask a panel for people, export selections and the audit record
     health          routes for monitoring: health, metrics
     commit_queue    stores seats and reports in group commits; acknowledges a report only after its commit
     scheduler       a process of its own: makes policies, opens and closes rounds, selects

@@ -19,7 +19,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
-from crowdveil.server import campaigns, health, operators, participants
+from crowdveil.server import campaigns, health, operators, participants, selections
 from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.pages import add_pages, check_tiles
@@ -42,9 +42,11 @@ def create_app(
     wake: Callable[[], None] = lambda: None,
     tile_url: str | None = None,
     clock: Callable[[], float] = time,
+    previews: Previews | None = None,
 ) -> FastAPI:
     """Build the server without its scheduler, which `run.serve` starts; `scheduler.step` does one step of it."""
     settings, metrics = settings or ServerSettings(), metrics or Metrics()
+    previews = previews or Previews()
     server_key = public_key(signing_key(store, new_private_key()))
 
     @asynccontextmanager
@@ -55,7 +57,7 @@ def create_app(
             settings=settings,
             metrics=metrics,
             commit_queue=commit_queue,
-            previews=Previews(),
+            previews=previews,
             failures=RateLimiter(settings.failures_per_minute),
             seat_limiter=SeatLimiter(settings.seats_per_address),
             server_key=server_key,
@@ -80,7 +82,7 @@ def create_app(
         redirect_slashes=False,
     )
     add_pages(app, None if tile_url is None else check_tiles(tile_url))
-    for module in (campaigns, participants, operators, health):
+    for module in (campaigns, participants, operators, selections, health):
         app.include_router(module.routes)
     app.add_middleware(RequestGuard, settings=settings, metrics=metrics)
     app.add_exception_handler(RequestRefused, _refused)

@@ -1,9 +1,7 @@
-"""Serve operators: create, preview, start, watch, pause, close, invite, export."""
+"""Serve operators: create, preview, start, watch, pause, close, invite."""
 
 from __future__ import annotations
 
-import csv
-import io
 import secrets
 from typing import Annotated, Literal
 
@@ -15,10 +13,21 @@ from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.server.areas import make_area, shape_of
 from crowdveil.server.logs import log
 from crowdveil.server.refusals import refuse, refuse_input
-from crowdveil.server.requests import BEARER, CampaignPath, OperatorName, ServicesOf, body_of, problems, read, send
+from crowdveil.server.requests import (
+    BEARER,
+    OPERATOR_PROBLEMS,
+    CampaignPath,
+    OperatorName,
+    ServicesOf,
+    body_of,
+    found_campaign,
+    problems,
+    read,
+    send,
+)
 from crowdveil.server.services import Services, read_plan
 from crowdveil.server.terms import check_default_limits, make_terms, read_terms
-from crowdveil.server.views import audit_record, campaign_view, selection_rows
+from crowdveil.server.views import campaign_view
 from crowdveil.store import (
     Campaign,
     add_invites,
@@ -35,7 +44,6 @@ from crowdveil.wire import (
     PROTOCOL,
     AreaRequest,
     AreaShape,
-    AuditRecord,
     CampaignList,
     CampaignPlan,
     CampaignSummary,
@@ -44,9 +52,7 @@ from crowdveil.wire import (
     InviteRequest,
     Invites,
     Preview,
-    ProblemKind,
     RoundEstimate,
-    SelectionRow,
     StateChange,
     secret_digest,
 )
@@ -56,7 +62,6 @@ routes = APIRouter(prefix="/v1/operator", tags=["operators"])
 SEED_BYTES = 32
 CLOSING_ATTEMPTS = 5
 """Closing a campaign is tried again when the scheduler opens the next round at the same moment."""
-OPERATOR_PROBLEMS: tuple[ProblemKind, ...] = ("unauthorized", "forbidden")
 
 
 @routes.get("/campaigns", response_model=CampaignList, openapi_extra=BEARER, responses=problems(*OPERATOR_PROBLEMS))
@@ -92,7 +97,7 @@ async def create(campaign: CampaignPath, request: Request, who: OperatorName, se
 )
 async def view(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
     """Show a campaign, its rounds and the current estimate."""
-    return send(await run_in_threadpool(lambda: campaign_view(services.store, _found(services, campaign))))
+    return send(await run_in_threadpool(lambda: campaign_view(services.store, found_campaign(services, campaign))))
 
 
 @routes.put(
@@ -121,7 +126,7 @@ async def invite(campaign: CampaignPath, request: Request, who: OperatorName, se
     """Make invites, each for one device; they cannot be shown again."""
     body = await read(request, InviteRequest)
     invites = tuple(secrets.token_urlsafe(16) for _ in range(body.count))
-    found = await run_in_threadpool(_found, services, campaign)
+    found = await run_in_threadpool(found_campaign, services, campaign)
     await run_in_threadpool(_add_invites, services, found, invites)
     log().info("invites-created", extra={"campaign": campaign, "count": body.count, "operator": who})
     terms = read_terms(found.terms)
@@ -149,6 +154,9 @@ async def preview(
     """Compute what to expect of a campaign; nothing is stored. Without the curves it is many times faster."""
     new = await read(request, CampaignPlan)
     await run_in_threadpool(_check_plan, new)
+    if new.panel:
+        expected = "has no selection of its own; create the panel, and ask what to expect of a selection"
+        raise refuse_input(InputError("panel", True, expected))
     return send(await services.previews.of(new, request.is_disconnected, curves=curves == "yes"))
 
 
@@ -172,7 +180,7 @@ async def area(request: Request, _: OperatorName) -> Response:
 )
 async def estimates(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
     """Return the estimates of where people are, round by round."""
-    await run_in_threadpool(_found, services, campaign)
+    await run_in_threadpool(found_campaign, services, campaign)
     found = await run_in_threadpool(estimates_of, services.store, campaign)
     rows = (
         RoundEstimate(
@@ -187,44 +195,15 @@ async def estimates(campaign: CampaignPath, _: OperatorName, services: ServicesO
     return send(Estimates(protocol=PROTOCOL, rounds=tuple(rows)))
 
 
-@routes.get(
-    "/campaigns/{campaign}/selection",
-    response_class=Response,
-    openapi_extra=BEARER,
-    responses={
-        200: {"description": "Who was selected, in order", "content": {"text/csv": {"schema": {"type": "string"}}}},
-        **problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
-    },
-)
-async def selection(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
-    """Export the selection as CSV; its columns are the fields of `SelectionRow`."""
-    rows = await run_in_threadpool(lambda: selection_rows(services.store, _finished(services, campaign)))
-    text = io.StringIO()
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(SelectionRow.model_fields)
-    lines.writerows([*dict(row).values()] for row in rows)
-    headers = {"content-disposition": f'attachment; filename="{campaign}-selection.csv"'}
-    return Response(text.getvalue(), media_type="text/csv", headers=headers)
-
-
-@routes.get(
-    "/campaigns/{campaign}/record",
-    response_model=AuditRecord,
-    openapi_extra=BEARER,
-    responses=problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
-)
-async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
-    """Export the audit record, from which anyone can repeat the selection exactly."""
-    return send(await run_in_threadpool(lambda: audit_record(services.store, _finished(services, campaign))))
-
-
 # --- run in a thread ------------------------------------------------------------------------------------------
 
 
 def _add_invites(services: Services, campaign: Campaign, invites: tuple[str, ...]) -> None:
-    at_most = INVITES_PER_PERSON * read_plan(campaign.plan).users
+    plan = read_plan(campaign.plan)
+    at_most = INVITES_PER_PERSON * plan.users
     hashes = [secret_digest(one) for one in invites]
-    exist = add_invites(services.store, campaign.id, hashes, at_most=at_most)
+    rounds = plan.rounds if plan.panel else 1
+    exist = add_invites(services.store, campaign.id, hashes, at_most=at_most, rounds=rounds)
     if exist is not None:
         expected = (
             f"should be at most {max(0, at_most - exist):,}: {INVITES_PER_PERSON} for each person who may take part, "
@@ -269,6 +248,7 @@ def _create(services: Services, campaign: str, new: CampaignPlan) -> CampaignVie
             seed=seed,
             created=created,
             enrolment=new.enrolment,
+            panel=new.panel,
         )
     except InputError as error:
         existing = get_campaign(services.store, campaign)
@@ -279,7 +259,7 @@ def _create(services: Services, campaign: str, new: CampaignPlan) -> CampaignVie
 
 
 def _change_state(services: Services, campaign: str, state: CampaignState) -> CampaignView:
-    _found(services, campaign)
+    found_campaign(services, campaign)
     for attempt in range(CLOSING_ATTEMPTS):
         try:
             if state == "closed":
@@ -301,18 +281,3 @@ def _only_policy(services: Services, campaign: Campaign) -> str | None:
     """Return the hash of the policy of a campaign with one round, once it is open: an invite link can name it."""
     rounds = rounds_of(services.store, campaign.id)
     return rounds[0].policy_hash if rounds and read_plan(campaign.plan).rounds == 1 else None
-
-
-def _found(services: Services, campaign: str) -> Campaign:
-    found = get_campaign(services.store, campaign)
-    if found is None:
-        raise refuse("not-found", f"campaign = {campaign!r}: not found")
-    return found
-
-
-def _finished(services: Services, campaign: str) -> Campaign:
-    found = _found(services, campaign)
-    if found.state != "finished":
-        expected = "should be finished; the selection is available then"
-        raise refuse_input(InputError("state", found.state, expected), "wrong-state")
-    return found

@@ -26,7 +26,6 @@ from crowdveil.server.requests import (
 )
 from crowdveil.server.services import KnownTerms, Services
 from crowdveil.store import NoSeat, SeatClaim, get_campaign, participant_state, seats_of, withdraw
-from crowdveil.vocabulary import ParticipantState
 from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Report, Seat, SeatRequest, Withdrawal, secret_digest
 
 routes = APIRouter(prefix="/v1/campaigns", tags=["participants"])
@@ -152,16 +151,19 @@ async def status(campaign: CampaignPath, secret_hash: Bearer, services: Services
     found = await run_in_threadpool(_status, services, campaign, secret_hash)
     if found is None:
         raise await unknown_secret(services, secret_hash)
-    return send(ParticipantStatus.of(campaign, *found))
+    return send(found)
 
 
-def _status(services: Services, campaign: str, secret_hash: str) -> tuple[int, ParticipantState, str] | None:
+def _status(services: Services, campaign: str, secret_hash: str) -> ParticipantStatus | None:
     seat = seats_of(services.store, campaign, [secret_hash]).get(secret_hash)
     stored = get_campaign(services.store, campaign)
     if seat is None or stored is None:
         return None
-    state = participant_state(services.store, campaign, seat.participant)
-    return None if state is None else (seat.participant, state, stored.offer)  # withdrawn meanwhile
+    found = participant_state(services.store, campaign, seat.participant)
+    if found is None:  # withdrawn meanwhile
+        return None
+    state, selections, chosen = found
+    return ParticipantStatus.of(campaign, seat.participant, state, stored.offer, selections=selections, chosen=chosen)
 
 
 async def _known_terms(services: Services, campaign: str) -> KnownTerms:

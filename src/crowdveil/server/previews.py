@@ -11,21 +11,27 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import lru_cache
+from time import monotonic
 
 from threadpoolctl import threadpool_limits
 
 from crowdveil.area import Area
-from crowdveil.campaign import expected_coverage, preview_state
-from crowdveil.campaign.from_wire import NO_SEED, plan_from_wire
+from crowdveil.campaign import forecast, preview_state
+from crowdveil.campaign.advice import advise
+from crowdveil.campaign.from_wire import NO_SEED, expectation_message, plan_from_wire
+from crowdveil.campaign.groups import symbols_of
+from crowdveil.campaign.preview import equal_numbers
 from crowdveil.certify import certify
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.server.child_process import ChildProcess, lines_from_parent, write_to_parent
 from crowdveil.server.refusals import refuse, refuse_input
-from crowdveil.wire import PROTOCOL, CampaignPlan, Preview, PreviewPoint
+from crowdveil.wire import PROTOCOL, CampaignPlan, Expectation, Preview, PreviewPoint
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Multiples of ε and of α at which the curves are drawn."""
 TIMEOUT_S = 60.0
+CURVES_S = 20.0
+"""After this time no further point of the curves is begun; those that are missing are left out."""
 MAX_CACHED = 256
 """Answers that a process caches; sliders often return to an earlier position."""
 LOW_PRIORITY = "CROWDVEIL_LOW_PRIORITY"
@@ -38,26 +44,37 @@ Disconnected = Callable[[], Awaitable[bool]]
 class Previews:
     """Compute previews; both processes start with the first preview."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_s: float = TIMEOUT_S, curves_s: float = CURVES_S) -> None:
+        self._timeout_s, self._curves_s = timeout_s, curves_s
         self._point_solver, self._curve_solver = _Solver({}), _Solver({LOW_PRIORITY: "yes"})
 
     async def of(self, new: CampaignPlan, disconnected: Disconnected, *, curves: bool = True) -> Preview:
         """Preview a plan that was checked; refuse if the client disconnects while it waits."""
         try:
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(self._timeout_s):
                 chosen = await self._point_solver.solve(new, disconnected)
                 if not curves:
                     return chosen
-                by_epsilon = [await self._point(one, new, chosen, disconnected) for one in _other_epsilons(new)]
-                by_wanted = [await self._point(one, new, chosen, disconnected) for one in _other_numbers(new)]
+                begun = monotonic()
+                points: list[list[PreviewPoint]] = []
+                for others in (_other_epsilons(new), _other_numbers(new)):
+                    points.append([])
+                    for one in others:
+                        if one == new or monotonic() < begun + self._curves_s:
+                            points[-1] += await self._point(one, new, chosen, disconnected)
+                covers = [await self._cover(one, new, chosen, disconnected) for one in _other_covers(new)]
         except TimeoutError:
             await self.stop()
-            expected = f"should be fewer, or the cells larger; the preview took longer than {TIMEOUT_S:g} s"
+            expected = f"should be fewer, or the cells larger; the preview took longer than {self._timeout_s:g} s"
             raise refuse_input(InputError("targets", len(new.targets), expected)) from None
         except InputError as error:
             raise refuse_input(error) from None
         return chosen.model_copy(
-            update={"by_epsilon": tuple(filter(None, by_epsilon)), "by_wanted": tuple(filter(None, by_wanted))}
+            update={
+                "by_epsilon": tuple(points[0]),
+                "by_wanted": tuple(points[1]),
+                "covers": tuple(covers),
+            }
         )
 
     async def stop(self) -> None:
@@ -67,14 +84,18 @@ class Previews:
 
     async def _point(
         self, one: CampaignPlan, new: CampaignPlan, chosen: Preview, disconnected: Disconnected
-    ) -> PreviewPoint | None:
+    ) -> list[PreviewPoint]:
         try:
             solved = chosen if one == new else await self._curve_solver.solve(one, disconnected)
         except InputError:  # an ε outside the range that can be certified
-            return None
-        return PreviewPoint(
-            epsilon_per_km=one.epsilon_per_km, wanted=one.people_wanted, expected_coverage=solved.expected_coverage
-        )
+            return []
+        coverage = solved.expected_coverage
+        return [PreviewPoint(epsilon_per_km=one.epsilon_per_km, wanted=one.people_wanted, expected_coverage=coverage)]
+
+    async def _cover(
+        self, one: CampaignPlan, new: CampaignPlan, chosen: Preview, disconnected: Disconnected
+    ) -> Expectation:
+        return (chosen if one == new else await self._curve_solver.solve(one, disconnected)).expectation
 
 
 class _Solver:
@@ -117,9 +138,25 @@ def _other_epsilons(new: CampaignPlan) -> Iterator[CampaignPlan]:
 
 
 def _other_numbers(new: CampaignPlan) -> Iterator[CampaignPlan]:
+    if new.numbers is not None:
+        for factor in FACTORS:
+            scaled = tuple(max(1, round(number * factor)) for number in new.numbers)
+            if sum(scaled) <= new.users:
+                yield new.model_copy(update={"numbers": scaled})
+        return
     numbers = {min(new.users, max(1, round(new.people_wanted * factor))): None for factor in FACTORS}
     for number in numbers:
         yield new if number == new.people_wanted else new.model_copy(update={"wanted": number, "share": None})
+
+
+def _other_covers(new: CampaignPlan) -> Iterator[CampaignPlan]:
+    """Yield the plan for any target, with equal numbers, and with its own, like `other_covers`, but without an area."""
+    yield new if new.numbers is None else new.model_copy(update={"wanted": new.people_wanted, "numbers": None})
+    equal = equal_numbers(new.people_wanted, len(new.targets), new.users)
+    if new.algorithm != "algorithm-2" and equal is not None and equal != new.numbers:
+        yield new.model_copy(update={"wanted": None, "share": None, "numbers": equal})
+    if new.numbers is not None:
+        yield new
 
 
 # --- in the child ---------------------------------------------------------------------------------------------
@@ -133,15 +170,22 @@ def preview(line: bytes) -> Preview:
     state = preview_state(plan)
     policy = state.open_policy
     assert policy is not None, "a sketch has an open first round"
+    inputs, worth = policy.input_prior(state.prior, state.null_share), policy.worth(plan.targets, plan.grade_chances)
+    selecting = sorted({symbol for target in plan.targets for symbol in symbols_of(policy, target)})
+    hit = policy.table()[:, selecting].sum(axis=1)
+    found = forecast(state)
     return Preview(
         protocol=PROTOCOL,
         cells=len(plan.area),
         people_wanted=plan.wanted,
-        beta=min(1.0, policy.beta),
-        expected_coverage=_share(expected_coverage(state)),
-        by_chance=_share(float(policy.input_prior(state.prior, state.null_share)[list(plan.targets)].sum())),
-        hit_probability=tuple(policy.hit[: len(plan.area)].tolist()),
+        beta=_share(float(inputs @ hit)),
+        expected_coverage=found.coverage,
+        by_chance=_share(float(inputs @ worth)),
+        hit_probability=tuple(_share(one) for one in hit[: len(plan.area)].tolist()),
         private_from_epsilon_per_km=certify(policy).smallest_epsilon_per_km,
+        expectation=expectation_message(plan.request, found),
+        advice=advise(plan, found),
+        covers=(),
         by_epsilon=(),
         by_wanted=(),
     )

@@ -18,7 +18,7 @@ from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.server.request_guard import address_of
 from crowdveil.server.services import Services
 from crowdveil.server.tokens import operator_with
-from crowdveil.store import is_participant
+from crowdveil.store import Campaign, get_campaign, is_participant
 from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROBLEMS, Message, Problem, ProblemKind, secret_digest
 from crowdveil.wire.message import CAMPAIGN_ID, CAMPAIGN_ID_EXPECTED
 
@@ -28,6 +28,7 @@ MessageType = TypeVar("MessageType", bound=Message)
 
 _campaign_id = re.compile(CAMPAIGN_ID.replace("$", r"\Z")).match
 CampaignPath = Annotated[str, Path(pattern=CAMPAIGN_ID, description="The campaign's id")]
+SelectionPath = Annotated[int, Path(ge=0, lt=2**31, description="Number of the selection, from 0")]
 RoundPath = Annotated[int, Path(ge=0, lt=2**31, description="Number of the round, from 0")]
 
 
@@ -93,6 +94,14 @@ async def operator(request: Request, shown: Bearer, services: ServicesOf) -> str
 OperatorName = Annotated[str, Depends(operator)]
 
 
+def found_campaign(services: Services, campaign: str) -> Campaign:
+    """Return a campaign; refuse the request if it does not exist."""
+    found = get_campaign(services.store, campaign)
+    if found is None:
+        raise refuse("not-found", f"campaign = {campaign!r}: not found")
+    return found
+
+
 async def unknown_secret(services: Services, secret_hash: str) -> Exception:
     """Return the refusal for a secret without a seat; an operator's token is for another role."""
     name = await run_in_threadpool(operator_with, services.store, secret_hash)
@@ -101,6 +110,7 @@ async def unknown_secret(services: Services, secret_hash: str) -> Exception:
 
 # --- for the OpenAPI document ---------------------------------------------------------------------------------
 
+OPERATOR_PROBLEMS: tuple[ProblemKind, ...] = ("unauthorized", "forbidden")
 BEARER: dict[str, Any] = {"security": [{"bearer": []}]}
 
 

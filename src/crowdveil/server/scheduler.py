@@ -2,8 +2,11 @@
 
     open campaign, no open round    claim the round, update the estimate, make the policy, open the round
     open round                      close it when every seat has reported, or at its deadline
-    all rounds closed               close the campaign
+    all rounds closed               close the campaign; a panel stays open for selections
     closed campaign                 select participants; the campaign is finished
+
+A panel opens its next round on its public schedule, so many seconds after the one before it. Its operator asks for
+selections (panels.py) and closes it.
 
 What to do next follows from the database alone. So a scheduler can be killed at any moment and another one continues,
 and several schedulers of several servers do each step once: the first one wins, by constraints of the database. A claim
@@ -25,15 +28,16 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from crowdveil.campaign import (
+    Forecast,
     RoundOpened,
     State,
     advance,
-    expected_coverage,
+    forecast,
     next_policy,
     reporting_share,
     resume,
 )
-from crowdveil.campaign.from_wire import plan_from_wire, round_seats
+from crowdveil.campaign.from_wire import expectation_message, plan_from_wire, round_seats
 from crowdveil.campaign.state import select_so_far
 from crowdveil.errors import CrowdveilError, StoreError
 from crowdveil.server.child_process import wake_at_each_line, write_to_parent
@@ -48,6 +52,7 @@ from crowdveil.store import (
     close_round,
     closed_rounds,
     count_reports,
+    finish_panel,
     get_campaign,
     list_campaigns,
     open_round,
@@ -113,7 +118,11 @@ class Scheduler:
 
     def _advance(self, campaign: Campaign, now: int) -> Iterator[SchedulerEvent]:
         if campaign.state == "closed":
-            yield self._select(campaign)
+            if campaign.panel:
+                finish_panel(self._store, campaign.id)
+                yield SchedulerEvent("finished", campaign.id)
+            else:
+                yield self._select(campaign, now)
             return
         rounds = rounds_of(self._store, campaign.id)
         if rounds and rounds[-1].state == "open":
@@ -121,11 +130,15 @@ class Scheduler:
                 return
             close_round(self._store, campaign.id, rounds[-1].number)
             yield SchedulerEvent("round-closed", campaign.id, rounds[-1].number)
+            if campaign.panel:
+                self._learn(campaign)
         if campaign.state == "paused":
             return
         closed = sum(one.state != "opening" for one in rounds)
+        if campaign.panel and not self._renewal_due(campaign, rounds, now):
+            return
         if closed == read_plan(campaign.plan).rounds:
-            yield self._select(set_state(self._store, campaign.id, "closed"))
+            yield self._select(set_state(self._store, campaign.id, "closed"), now)
         else:
             yield from self._open(campaign, closed, now)
 
@@ -140,6 +153,18 @@ class Scheduler:
         self._not_before[campaign.id] = ended + (ended - started) / COUNTING_SHARE
         return full
 
+    def _renewal_due(self, campaign: Campaign, rounds: list[RoundRow], now: int) -> bool:
+        """Whether the next round of a panel should be open by now; the first one at once."""
+        plan, opened = read_plan(campaign.plan), [one for one in rounds if one.opened is not None]
+        if not opened:
+            return True
+        begun = opened[0].opened or 0
+        return len(opened) < plan.rounds and now >= begun + len(opened) * (plan.renewal_s or 0)
+
+    def _learn(self, campaign: Campaign) -> None:
+        plan = plan_from_wire(read_plan(campaign.plan), campaign.seed)
+        self._save_estimate(campaign.id, resume(plan, closed_rounds(self._store, campaign.id)), None)
+
     def _open(self, campaign: Campaign, number: int, now: int) -> Iterator[SchedulerEvent]:
         with self._claimed(campaign.id, number, now) as claimed:
             if not claimed:
@@ -148,7 +173,8 @@ class Scheduler:
             new = read_plan(campaign.plan)
             state = resume(plan_from_wire(new, campaign.seed), closed_rounds(self._store, campaign.id))
             policy = next_policy(state)
-            self._save_estimate(campaign.id, advance(state, RoundOpened(policy)))
+            opened = advance(state, RoundOpened(policy))
+            self._save_estimate(campaign.id, state, None if campaign.panel else forecast(opened))
             took_s = monotonic() - started
             deadline = None if new.deadline_s is None else now + round(took_s) + new.deadline_s
             size = round_seats(new, state.plan, number)
@@ -160,18 +186,21 @@ class Scheduler:
                 policy,
                 notice=notice.to_bytes().decode("ascii"),
                 size=size,
+                opened=now + round(took_s),
                 deadline=deadline,
             )
             yield SchedulerEvent("round-opened", campaign.id, number, took_s)
 
-    def _select(self, campaign: Campaign) -> SchedulerEvent:
+    def _select(self, campaign: Campaign, now: int) -> SchedulerEvent:
         started = monotonic()
         state = resume(plan_from_wire(read_plan(campaign.plan), campaign.seed), closed_rounds(self._store, campaign.id))
-        self._save_estimate(campaign.id, state)
-        save_selection(self._store, campaign.id, select_so_far(state, reports_of(self._store, campaign.id)))
+        if state.closed:
+            self._save_estimate(campaign.id, state, forecast(state, to_come=0))
+        found = select_so_far(state, reports_of(self._store, campaign.id))
+        save_selection(self._store, campaign.id, found, rounds=len(state.closed), made=now)
         return SchedulerEvent("selected", campaign.id, seconds=monotonic() - started)
 
-    def _save_estimate(self, campaign: str, state: State) -> None:
+    def _save_estimate(self, campaign: str, state: State, found: Forecast | None) -> None:
         if state.closed:
             inside = reporting_share(state)
             joint = np.atleast_2d(state.prior)
@@ -179,7 +208,8 @@ class Scheduler:
                 prior=tuple(joint.sum(axis=0).tolist()),
                 grade_shares=tuple((inside * joint.sum(axis=1)).tolist()),
                 outside_share=1 - inside,
-                expected_coverage=expected_coverage(state),
+                expected_coverage=None if found is None else found.coverage,
+                expectation=None if found is None else _as_text(state, found),
             )
             save_estimate(self._store, campaign, len(state.closed) - 1, estimate)
 
@@ -208,6 +238,10 @@ class Scheduler:
         finally:
             done.set()
             renewing.join()
+
+
+def _as_text(state: State, found: Forecast) -> str:
+    return expectation_message(state.plan.request, found).to_bytes().decode("ascii")
 
 
 def step(store: Store, now: int) -> list[SchedulerEvent]:

@@ -7,11 +7,16 @@ from functools import lru_cache
 from crowdveil.errors import CampaignRefused
 from crowdveil.limits import Charge, PrivacyLimits, Spent, check_terms, check_totals
 from crowdveil.server.refusals import refuse
-from crowdveil.wire import PROTOCOL, CampaignPlan, Terms, secret_digest
+from crowdveil.wire import MAX_SELECTIONS, PROTOCOL, CampaignPlan, Terms, secret_digest, selection_seed
+
+
+def lotteries(new: CampaignPlan) -> int:
+    """Return how many selections the seed of a campaign is for."""
+    return MAX_SELECTIONS if new.panel else 1
 
 
 def make_terms(campaign: str, new: CampaignPlan, *, server_key: str, seed: str) -> Terms:
-    """Return what a campaign with this plan announces; the lottery's seed only as its hash."""
+    """Return what a campaign with this plan announces; the seed of the last lottery only as a hash of hashes."""
     return Terms(
         protocol=PROTOCOL,
         campaign=campaign,
@@ -20,15 +25,20 @@ def make_terms(campaign: str, new: CampaignPlan, *, server_key: str, seed: str) 
         offer=new.offer,
         area=new.area,
         targets=new.targets,
+        target_names=new.target_names,
         epsilon_per_km=new.epsilon_per_km,
         null_epsilon=new.null_epsilon,
         grade_epsilon=new.grade_epsilon,
         delta=new.delta,
+        lower_deltas=new.thresholds[1:],
+        profile_constants=new.profile_constants,
         rule=new.rule,
         period=new.period,
         enrolment=new.enrolment,
         rounds=new.rounds,
-        seed_hash=secret_digest(seed),
+        panel=new.panel,
+        renewal_s=new.renewal_s,
+        seed_hash=secret_digest(selection_seed(seed, 0, lotteries(new))),
     )
 
 

@@ -7,7 +7,7 @@
     rounds           rounds, policies, counts, estimates
     participants     invites, seats, withdrawals
     reports          reports: accepted once, or refused
-    selections       the selection, and the state of each participant
+    selections       selections, each once, and the state of each participant
     list_parameters  lists as parameters of statements
 
 There is one schema for SQLite (a file) and PostgreSQL. The database itself forbids what must never happen, by
@@ -18,6 +18,7 @@ constraints and triggers:
 - a report belongs to the open round of its participant's seat, and is a symbol of that round's policy
 - a closed round's counts add up to its reports, and it is never changed
 - one round of a campaign at a time; one seat for each secret
+- one selection of a campaign, any number of a panel; each is never changed
 
     with open_store("sqlite:////var/lib/crowdveil/crowdveil.sqlite") as store:
         create_campaign(store, "coffee", plan_json, terms=terms_json, offer="A coffee", seed=seed, created=now)
@@ -42,6 +43,7 @@ from crowdveil.store.campaigns import (
     Campaign,
     add_operator,
     create_campaign,
+    finish_panel,
     get_campaign,
     list_campaigns,
     operator_token_hashes,
@@ -78,7 +80,15 @@ from crowdveil.store.rounds import (
     rounds_of,
     save_estimate,
 )
-from crowdveil.store.selections import participant_state, save_selection, selection_of
+from crowdveil.store.selections import (
+    SelectedBy,
+    StoredSelection,
+    participant_state,
+    people_chosen,
+    save_selection,
+    selection_of,
+    selections_of,
+)
 from crowdveil.vocabulary import NULL, CampaignState, ParticipantState
 
 __all__ = [
@@ -93,10 +103,12 @@ __all__ = [
     "RoundProgress",
     "RoundRow",
     "SeatClaim",
+    "SelectedBy",
     "Store",
     "StoredEstimate",
     "StoredReport",
     "StoredSeat",
+    "StoredSelection",
     "add_invites",
     "add_operator",
     "add_reports",
@@ -106,6 +118,7 @@ __all__ = [
     "count_reports",
     "create_campaign",
     "estimates_of",
+    "finish_panel",
     "get_campaign",
     "is_participant",
     "last_estimate",
@@ -114,6 +127,7 @@ __all__ = [
     "open_store",
     "operator_token_hashes",
     "participant_state",
+    "people_chosen",
     "policy_bytes",
     "report_rows",
     "reports_of",
@@ -123,6 +137,7 @@ __all__ = [
     "save_selection",
     "seats_of",
     "selection_of",
+    "selections_of",
     "set_state",
     "signing_key",
     "take_seat",

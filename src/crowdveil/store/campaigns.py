@@ -2,7 +2,7 @@
 
 draft ──→ open ⇄ paused
             └──┬──┘
-            closed ──→ finished      (only by `save_selection`)
+            closed ──→ finished      (by `save_selection`, or of a panel by `finish_panel`)
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ class Campaign(NamedTuple):
     """256 bits in hex; `terms` has its hash, the audit record the seed itself."""
     created: int
     """Seconds since 1970 (UTC)."""
+    panel: bool
+    """Whether the reports serve any number of selections."""
 
 
 _COLUMNS = [schema.campaigns.c[name] for name in Campaign._fields]
@@ -77,9 +79,10 @@ def create_campaign(
     seed: str,
     created: int,
     enrolment: Literal["open", "invite"] = "open",
+    panel: bool = False,
 ) -> Campaign:
     """Store a new campaign as a draft."""
-    new = Campaign(campaign, plan, terms, "draft", enrolment, offer, seed, created)
+    new = Campaign(campaign, plan, terms, "draft", enrolment, offer, seed, created, panel)
     with store.writing() as connection:
         existing = connection.execute(select(schema.campaigns.c.id).where(schema.campaigns.c.id == campaign)).first()
         if existing is not None:
@@ -117,6 +120,17 @@ def set_state(store: Store, campaign: str, state: CampaignState) -> Campaign:
         table = schema.campaigns
         connection.execute(update(table).where(table.c.id == campaign).values(state=state))
         return now._replace(state=state)
+
+
+def finish_panel(store: Store, campaign: str) -> Campaign:
+    """Finish a closed panel: its selections were made while it was open."""
+    with store.writing() as connection:
+        now = lock_campaign(connection, campaign)
+        if not now.panel or now.state not in ("closed", "finished"):
+            raise InputError("state", now.state, "should be closed, and the campaign a panel")
+        table = schema.campaigns
+        connection.execute(update(table).where(table.c.id == campaign).values(state="finished"))
+        return now._replace(state="finished")
 
 
 def lock_campaign(connection: Connection, campaign: str) -> Campaign:

@@ -55,17 +55,20 @@ def new_number() -> int:
     return secrets.randbelow(NUMBERS)
 
 
-def add_invites(store: Store, campaign: str, invite_hashes: Iterable[str], *, at_most: int | None = None) -> int | None:
+def add_invites(
+    store: Store, campaign: str, invite_hashes: Iterable[str], *, at_most: int | None = None, rounds: int = 1
+) -> int | None:
     """Add invites, each for one device; those that exist already stay.
 
     If there would be more than `at_most` in all, add none and return how many exist. Used invites are deleted; the
-    participants who used them count instead.
+    participants who used them count instead. An invite to a panel holds once in each of its `rounds`.
     """
-    rows = [{"campaign": campaign, "invite_hash": one} for one in sorted(set(invite_hashes))]
+    hashes = sorted(set(invite_hashes))
+    rows = [{"campaign": campaign, "round": number, "invite_hash": one} for number in range(rounds) for one in hashes]
     with store.writing() as connection:
-        lock_campaign(connection, campaign)
-        exist = 0 if at_most is None else _invites_so_far(connection, campaign)
-        if at_most is not None and exist + len(rows) > at_most:
+        panel = lock_campaign(connection, campaign).panel
+        exist = 0 if at_most is None else _invites_so_far(connection, campaign, panel)
+        if at_most is not None and exist + len(hashes) > at_most:
             return exist
         if rows:
             connection.execute(store.insert(schema.invites).on_conflict_do_nothing(), rows)
@@ -136,12 +139,13 @@ def _take_seats(connection: Connection, campaign: str, claims: list[SeatClaim]) 
     row = lock_campaign(connection, campaign)
     seats = _seats(connection, campaign, [one.secret_hash for one in claims])
     closed: NoSeat | None = None if row.state == "open" else "paused" if row.state == "paused" else "wrong-state"
-    invites = _unused_invites(connection, campaign, claims) if row.enrolment == "invite" else None
     current = connection.execute(
         select(_rounds.c.number, _rounds.c.policy_hash, _rounds.c.size, _counts.c.seated)
         .join(_counts, (_counts.c.campaign == _rounds.c.campaign) & (_counts.c.round == _rounds.c.number))
         .where(_rounds.c.campaign == campaign, _rounds.c.state == "open")
     ).first()
+    invited_to = current.number if row.panel and current is not None else 0
+    invites = _unused_invites(connection, campaign, invited_to, claims) if row.enrolment == "invite" else None
     rows: list[dict[str, str | int]] = []
     used: list[str] = []
     results: list[StoredSeat | NoSeat] = []
@@ -172,7 +176,8 @@ def _take_seats(connection: Connection, campaign: str, claims: list[SeatClaim]) 
         _count_seats(connection, campaign, current.number, len(rows))
     for chunk in chunks(used):
         table = schema.invites
-        connection.execute(delete(table).where(table.c.campaign == campaign, table.c.invite_hash.in_(chunk)))
+        mine = (table.c.campaign == campaign) & (table.c.round == invited_to)
+        connection.execute(delete(table).where(mine, table.c.invite_hash.in_(chunk)))
     return results
 
 
@@ -207,15 +212,18 @@ def _insert(dialect: str) -> Insert:
     return insert_rows(dialect, _participants, ["campaign", "number", "secret_hash", "round"])
 
 
-def _invites_so_far(connection: Connection, campaign: str) -> int:
-    tables = (schema.invites, _participants)
-    found = (connection.scalar(select(func.count()).where(table.c.campaign == campaign)) for table in tables)
-    return sum(number or 0 for number in found)
+def _invites_so_far(connection: Connection, campaign: str, panel: bool) -> int:
+    """Count the invites, used or not; of a panel those to the first round, since each holds in every round."""
+    found = 0
+    for table in (schema.invites, _participants):
+        mine = select(func.count()).where(table.c.campaign == campaign)
+        found += connection.scalar(mine.where(table.c.round == 0) if panel else mine) or 0
+    return found
 
 
-def _unused_invites(connection: Connection, campaign: str, claims: list[SeatClaim]) -> set[str]:
+def _unused_invites(connection: Connection, campaign: str, number: int, claims: list[SeatClaim]) -> set[str]:
     table = schema.invites
-    mine = select(table.c.invite_hash).where(table.c.campaign == campaign)
+    mine = select(table.c.invite_hash).where(table.c.campaign == campaign, table.c.round == number)
     unused: set[str] = set()
     for chunk in chunks([one.invite_hash for one in claims if one.invite_hash is not None]):
         unused |= set(connection.execute(mine.where(table.c.invite_hash.in_(chunk))).scalars())

@@ -86,13 +86,15 @@ def add_reports(store: Store, reports: Sequence[StoredReport]) -> list[ReportOut
     return outcomes
 
 
-def report_rows(store: Store, campaign: str) -> ReportRows:
-    """Return every report of a campaign; the symbol is `NULL` (-1) for participants without a place."""
+def report_rows(store: Store, campaign: str, rounds: int | None = None) -> ReportRows:
+    """Return every report of a campaign, or of its first rounds; the symbol is `NULL` (-1) for NULL."""
     columns = select(
         _participants.c.secret_hash, _reports.c.participant, _reports.c.round, func.coalesce(_reports.c.symbol, NULL)
     )
     seat = (_participants.c.campaign == _reports.c.campaign) & (_participants.c.number == _reports.c.participant)
     mine = columns.join_from(_reports, _participants, seat).where(_reports.c.campaign == campaign)
+    if rounds is not None:
+        mine = mine.where(_reports.c.round < rounds)
     commitment: list[str] = []
 
     def numbers(rows: Iterable[Sequence[Any]]) -> Iterator[int]:
@@ -107,9 +109,9 @@ def report_rows(store: Store, campaign: str) -> ReportRows:
     return ReportRows(commitment, participant, number, symbol)
 
 
-def reports_of(store: Store, campaign: str) -> Reports:
-    """Return the reports with a symbol, by participant number: what the selection is made from."""
-    rows = report_rows(store, campaign)
+def reports_of(store: Store, campaign: str, rounds: int | None = None) -> Reports:
+    """Return the reports with a symbol, by participant number: what a selection is made from."""
+    rows = report_rows(store, campaign, rounds)
     sent = rows.symbol != NULL
     tickets = tuple(one for one, has_symbol in zip(rows.commitment, sent.tolist(), strict=True) if has_symbol)
     return Reports(rows.participant[sent], rows.round[sent], rows.symbol[sent], tickets)

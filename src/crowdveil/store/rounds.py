@@ -26,6 +26,8 @@ class RoundRow(NamedTuple):
     policy_hash: str | None
     size: int | None
     """Number of seats; None for no limit."""
+    opened: int | None
+    """When the round was opened, in seconds since 1970 (UTC); None before."""
     deadline: int | None
     """When the round should be closed at the latest, in seconds since 1970 (UTC)."""
     notice: str | None
@@ -52,8 +54,10 @@ class StoredEstimate(NamedTuple):
     """Of all people, the share at each grade, regular visitors first."""
     outside_share: float
     """Of all people, the share outside the area, or without a place in the clear form."""
-    expected_coverage: float
-    """Expected coverage of the last policy under this estimate."""
+    expected_coverage: float | None
+    """Of those who are or will be selected, the share expected at a target under this estimate; None for a panel."""
+    expectation: str | None
+    """People expected at each place, as JSON; None for a panel, of which each selection asks for other places."""
 
 
 _COLUMNS = [_rounds.c[name] for name in RoundRow._fields]
@@ -84,6 +88,7 @@ def open_round(
     *,
     notice: str,
     size: int | None = None,
+    opened: int = 0,
     deadline: int | None = None,
 ) -> RoundRow:
     """Publish the policy of a round with its notice and accept reports; if the round is open already, return it.
@@ -97,6 +102,7 @@ def open_round(
         "policy_hash": policy.hash,
         "symbols": policy.symbol_count,
         "size": size,
+        "opened": opened,
         "deadline": deadline,
         "notice": notice,
     }
@@ -192,6 +198,7 @@ def save_estimate(store: Store, campaign: str, number: int, estimate: StoredEsti
         "grade_shares": json.dumps(estimate.grade_shares, separators=(",", ":")),
         "outside_share": estimate.outside_share,
         "expected_coverage": estimate.expected_coverage,
+        "expectation": estimate.expectation,
     }
     with store.writing() as connection:
         connection.execute(store.insert(schema.estimates).values(values).on_conflict_do_nothing())
@@ -216,7 +223,8 @@ def last_estimate(store: Store, campaign: str) -> StoredEstimate | None:
 
 def _estimate(row: Row[Any]) -> StoredEstimate:
     shares = tuple(json.loads(row.grade_shares))
-    return StoredEstimate(tuple(json.loads(row.prior)), shares, row.outside_share, row.expected_coverage)
+    prior = tuple(json.loads(row.prior))
+    return StoredEstimate(prior, shares, row.outside_share, row.expected_coverage, row.expectation)
 
 
 def _at(campaign: str, number: int) -> ColumnElement[bool]:

@@ -1,9 +1,10 @@
 """Define the tables for queries. `migrations/` creates them; a test compares the two.
 
-What is stored of a participant: the hash of a secret, the round of the seat (`participants`), and one symbol with the
-digest of the report (`reports`). No time, no address, no name. An invite is deleted when it is used, so that nothing
-ties a report to the person who was invited. Participants have random numbers, and their rows no rowid, so that neither
-shows the order of the seats.
+What is stored of a participant: the hash of a secret, the round of the seat (`participants`), one symbol with the
+digest of the report (`reports`), and the selections that chose them (`selected`). No time, no address, no name. An
+invite is deleted when it is used, so that nothing ties a report to the person who was invited. An invite to a panel is
+there once for each round: whoever answered before is invited to every renewal, as a new participant with a new secret.
+Participants have random numbers, and their rows no rowid, so that neither shows the order of the seats.
 
 `seat_counts` has the number of seats of a round, apart from `rounds`, because reports lock their round's row against
 changes, and would wait for seats.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     Double,
@@ -64,14 +66,10 @@ campaigns = Table(
     Column("offer", Text, nullable=False),
     Column("seed", String(64), nullable=False),
     Column("created", BigInteger, nullable=False),
-    Column("hits", Integer),
-    Column("short", Integer),
+    Column("panel", Boolean, nullable=False),
     PrimaryKeyConstraint("id", name="campaigns_pk"),
     CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
     CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),
-    CheckConstraint(
-        "(state = 'finished') = (hits IS NOT NULL) AND (hits IS NULL) = (short IS NULL)", name="campaigns_finished"
-    ),
 )
 
 rounds = Table(
@@ -85,6 +83,7 @@ rounds = Table(
     Column("policy_hash", String(64)),
     Column("symbols", Integer),
     Column("size", Integer),
+    Column("opened", BigInteger),
     Column("deadline", BigInteger),
     Column("notice", Text),
     Column("counts", Text),
@@ -116,8 +115,9 @@ invites = Table(
     "invites",
     metadata,
     Column("campaign", String(63), nullable=False),
+    Column("round", Integer, nullable=False),
     Column("invite_hash", String(64), nullable=False),
-    PrimaryKeyConstraint("campaign", "invite_hash", name="invites_pk"),
+    PrimaryKeyConstraint("campaign", "round", "invite_hash", name="invites_pk"),
     ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="invites_campaign"),
 )
 
@@ -188,7 +188,8 @@ estimates = Table(
     Column("prior", Text, nullable=False),
     Column("grade_shares", Text, nullable=False),
     Column("outside_share", Double, nullable=False),
-    Column("expected_coverage", Double, nullable=False),
+    Column("expected_coverage", Double),
+    Column("expectation", Text),
     PrimaryKeyConstraint("campaign", "round", name="estimates_pk"),
     ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="estimates_round"),
 )
@@ -197,13 +198,35 @@ selections = Table(
     "selections",
     metadata,
     Column("campaign", String(63), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("request", Text),
+    Column("made", BigInteger, nullable=False),
+    Column("rounds", Integer, nullable=False),
+    Column("people", Integer, nullable=False),
+    Column("missing", Text, nullable=False),
+    PrimaryKeyConstraint("campaign", "number", name="selections_pk"),
+    ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="selections_campaign"),
+    CheckConstraint("number >= 0", name="selections_number"),
+    CheckConstraint("people >= 0", name="selections_people"),
+)
+
+selected = Table(
+    "selected",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("selection", Integer, nullable=False),
     Column("rank", Integer, nullable=False),
     Column("participant", BigInteger, nullable=False),
+    Column("target", Integer, nullable=False),
     Column("chance", Double, nullable=False),
-    PrimaryKeyConstraint("campaign", "rank", name="selections_pk"),
+    Column("chosen", String(6), nullable=False),
+    PrimaryKeyConstraint("campaign", "selection", "rank", name="selected_pk"),
+    ForeignKeyConstraint(["campaign", "selection"], ["selections.campaign", "selections.number"], name="selected_by"),
     ForeignKeyConstraint(
-        ["campaign", "participant"], ["reports.campaign", "reports.participant"], name="selections_reported"
+        ["campaign", "participant"], ["reports.campaign", "reports.participant"], name="selected_reported"
     ),
-    UniqueConstraint("participant", "campaign", name="selections_once"),
-    CheckConstraint("rank >= 0", name="selections_rank"),
+    UniqueConstraint("participant", "campaign", "selection", name="selected_once"),
+    CheckConstraint("rank >= 0", name="selected_rank"),
+    CheckConstraint("target >= 0", name="selected_target"),
+    CheckConstraint("chosen IN ('symbol', 'filled')", name="selected_chosen"),
 )

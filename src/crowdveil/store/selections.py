@@ -1,10 +1,19 @@
-"""Store the selection of a campaign, once, and look up the state of each participant."""
+"""Store selections, each once, and look up the state of each participant.
+
+A campaign that is asked once has one selection, which finishes it. A panel has any number, made one after another: the
+number of the next one is claimed with its insertion, under the campaign's lock, so that of two servers that select at
+the same moment one is told to look again at who was chosen meanwhile.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from sqlalchemy import Connection, insert, select, update
+import json
+from typing import Any, NamedTuple
 
+import numpy as np
+from sqlalchemy import Connection, Row, func, insert, select, update
+
+from crowdveil.arrays import IntArray
 from crowdveil.campaign.selection import Selection
 from crowdveil.errors import InputError
 from crowdveil.store import schema
@@ -12,64 +21,161 @@ from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store
 from crowdveil.vocabulary import ParticipantState
 
-_campaigns, _chosen = schema.campaigns, schema.selections
+_campaigns, _selections, _selected = schema.campaigns, schema.selections, schema.selected
 
 
-def save_selection(store: Store, campaign: str, selection: Selection) -> Selection:
-    """Store the selection of a closed campaign, which finishes it; if one is stored already, return that one."""
+class StoredSelection(NamedTuple):
+    """A selection without its people."""
+
+    number: int
+    request: str | None
+    """What was asked of a panel, as JSON; None: what the plan asks for."""
+    made: int
+    """Seconds since 1970 (UTC)."""
+    rounds: int
+    """How many rounds were closed then."""
+    people: int
+    missing: tuple[int, ...]
+    """How many fewer were selected than wanted, target by target or in all."""
+
+
+class SelectedBy(NamedTuple):
+    """What selections used a participant's report, and which of them chose the participant."""
+
+    state: ParticipantState
+    selections: int
+    chosen: tuple[int, ...]
+
+
+def save_selection(
+    store: Store,
+    campaign: str,
+    selection: Selection,
+    *,
+    rounds: int,
+    number: int = 0,
+    request: str | None = None,
+    made: int = 0,
+) -> StoredSelection:
+    """Store a selection; if the same request is stored under the number already, return that one.
+
+    Without a request it is the only one of a closed campaign, which it finishes.
+    """
     with store.writing() as connection:
         row = lock_campaign(connection, campaign)
-        if row.state == "finished":
-            return _read(connection, campaign)
-        if row.state != "closed":
-            raise InputError("state", row.state, "should be closed before participants are selected")
-        rows = [
-            {"campaign": campaign, "rank": rank, "participant": who, "chance": chance}
-            for rank, (who, chance) in enumerate(
-                zip(selection.participants.tolist(), selection.chances.tolist(), strict=True)
-            )
-        ]
-        if rows:
-            connection.execute(insert(_chosen), rows)
-        finished = {"state": "finished", "hits": selection.hits, "short": selection.short}
-        connection.execute(update(_campaigns).where(_campaigns.c.id == campaign).values(finished))
-    return selection
+        stored = _header(connection, campaign, number)
+        if stored is not None:
+            if stored.request != request:
+                raise InputError("number", number, "is the number of another selection already; take the next one")
+            return stored
+        if row.panel != (request is not None):
+            raise InputError("request", request, "should be given for a panel, and only there")
+        allowed = ("open", "paused") if row.panel else ("closed",)
+        if row.state not in allowed:
+            expected = f"should be {' or '.join(allowed)} when participants are selected"
+            raise InputError("state", row.state, expected)
+        made_before = _count(connection, campaign)
+        if number != made_before:
+            raise InputError("number", number, f"should be {made_before}, the next one")
+        header = StoredSelection(number, request, made, rounds, len(selection), selection.missing)
+        fields = header._asdict() | {"missing": json.dumps(selection.missing, separators=(",", ":"))}
+        connection.execute(insert(_selections).values(campaign=campaign, **fields))
+        _insert_people(connection, campaign, number, selection)
+        if not row.panel:
+            connection.execute(update(_campaigns).where(_campaigns.c.id == campaign).values(state="finished"))
+    return header
 
 
-def selection_of(store: Store, campaign: str) -> Selection | None:
-    """Return the selection of a finished campaign, or None."""
+def selections_of(store: Store, campaign: str) -> list[StoredSelection]:
+    """Return all selections of a campaign, in the order in which they were made."""
+    mine = select(_selections).where(_selections.c.campaign == campaign).order_by(_selections.c.number)
     with store.reading() as connection:
-        state = connection.execute(select(_campaigns.c.state).where(_campaigns.c.id == campaign)).scalar()
-        return _read(connection, campaign) if state == "finished" else None
+        return [_stored(row) for row in connection.execute(mine)]
 
 
-def participant_state(store: Store, campaign: str, participant: int) -> ParticipantState | None:
-    """Return whether a participant is seated, has reported or was selected; None for an unknown one."""
-    people, reports = schema.participants.c, schema.reports.c
+def selection_of(store: Store, campaign: str, number: int = 0) -> Selection | None:
+    """Return a selection with its people, or None if it was not made."""
     with store.reading() as connection:
-        state = connection.execute(
-            select(_campaigns.c.state)
-            .join(schema.participants, people.campaign == _campaigns.c.id)
-            .where(_campaigns.c.id == campaign, people.number == participant)
-        ).scalar()
-        if state is None:
+        header = _header(connection, campaign, number)
+        if header is None:
             return None
-        if state == "finished":
-            chosen = select(_chosen.c.rank).where(_chosen.c.campaign == campaign, _chosen.c.participant == participant)
-            return "not-selected" if connection.execute(chosen).first() is None else "selected"
-        sent = select(reports.round).where(reports.campaign == campaign, reports.participant == participant)
-        return "seated" if connection.execute(sent).first() is None else "reported"
-
-
-def _read(connection: Connection, campaign: str) -> Selection:
-    hits, short = connection.execute(
-        select(_campaigns.c.hits, _campaigns.c.short).where(_campaigns.c.id == campaign)
-    ).one()
-    columns = select(_chosen.c.participant, _chosen.c.chance).where(_chosen.c.campaign == campaign)
-    rows = connection.execute(columns.order_by(_chosen.c.rank)).all()
+        columns = select(_selected.c.participant, _selected.c.target, _selected.c.chance, _selected.c.chosen)
+        mine = columns.where(_selected.c.campaign == campaign, _selected.c.selection == number)
+        rows = connection.execute(mine.order_by(_selected.c.rank)).all()
     return Selection(
         np.array([row.participant for row in rows], dtype=np.int64),
         np.array([row.chance for row in rows], dtype=np.float64),
-        hits,
-        short,
+        np.array([row.target for row in rows], dtype=np.int64),
+        np.array([row.chosen == "symbol" for row in rows], dtype=bool),
+        header.missing,
     )
+
+
+def people_chosen(store: Store, campaign: str) -> list[tuple[int, IntArray]]:
+    """Return when each selection was made, and whom it chose, in the order in which they were made."""
+    columns = select(_selected.c.selection, _selected.c.participant).where(_selected.c.campaign == campaign)
+    times = [one.made for one in selections_of(store, campaign)]
+    with store.reading() as connection:
+        rows = connection.execute(columns.order_by(_selected.c.selection, _selected.c.rank))
+        flat = np.fromiter((value for row in rows for value in row), dtype=np.int64).reshape(-1, 2)
+    return [(made, flat[flat[:, 0] == number, 1]) for number, made in enumerate(times)]
+
+
+def participant_state(store: Store, campaign: str, participant: int) -> SelectedBy | None:
+    """Return whether a participant is seated, has reported or was selected, and by what; None for an unknown one."""
+    people, reports = schema.participants.c, schema.reports.c
+    with store.reading() as connection:
+        found = connection.execute(
+            select(_campaigns.c.state, people.round)
+            .join(schema.participants, people.campaign == _campaigns.c.id)
+            .where(_campaigns.c.id == campaign, people.number == participant)
+        ).first()
+        if found is None:
+            return None
+        sent = select(reports.round).where(reports.campaign == campaign, reports.participant == participant)
+        if connection.execute(sent).first() is None:
+            return SelectedBy("not-selected" if found.state == "finished" else "seated", 0, ())
+        mine = (_selections.c.campaign == campaign) & (_selections.c.rounds > found.round)
+        used = connection.execute(select(func.count()).select_from(_selections).where(mine)).scalar_one()
+        chosen = select(_selected.c.selection).where(
+            _selected.c.campaign == campaign, _selected.c.participant == participant
+        )
+        numbers = tuple(connection.execute(chosen.order_by(_selected.c.selection)).scalars())
+        if numbers:
+            return SelectedBy("selected", used, numbers)
+        return SelectedBy("not-selected" if found.state == "finished" else "reported", used, ())
+
+
+def _insert_people(connection: Connection, campaign: str, number: int, selection: Selection) -> None:
+    columns = (selection.participants, selection.targets, selection.chances)
+    people = zip(*(one.tolist() for one in columns), selection.chosen, strict=True)
+    rows = [
+        {
+            "campaign": campaign,
+            "selection": number,
+            "rank": rank,
+            "participant": who,
+            "target": target,
+            "chance": chance,
+            "chosen": how,
+        }
+        for rank, (who, target, chance, how) in enumerate(people)
+    ]
+    if rows:
+        connection.execute(insert(_selected), rows)
+
+
+def _header(connection: Connection, campaign: str, number: int) -> StoredSelection | None:
+    where = (_selections.c.campaign == campaign) & (_selections.c.number == number)
+    row = connection.execute(select(_selections).where(where)).first()
+    return None if row is None else _stored(row)
+
+
+def _count(connection: Connection, campaign: str) -> int:
+    mine = select(func.count()).select_from(_selections).where(_selections.c.campaign == campaign)
+    return connection.execute(mine).scalar_one()
+
+
+def _stored(row: Row[Any]) -> StoredSelection:
+    missing = tuple(json.loads(row.missing))
+    return StoredSelection(row.number, row.request, row.made, row.rounds, row.people, missing)

@@ -20,7 +20,16 @@ same bytes for everyone.
 from crowdveil.vocabulary import CampaignState, ParticipantState
 from crowdveil.wire.area import AreaRequest, AreaShape
 from crowdveil.wire.audit import AuditRecord, AuditRound, AuditSelection, SelectionRow
-from crowdveil.wire.message import POLICY_MEDIA_TYPE, PROTOCOL, Message, first_error, policy_etag, secret_digest
+from crowdveil.wire.message import (
+    MAX_SELECTIONS,
+    POLICY_MEDIA_TYPE,
+    PROTOCOL,
+    Message,
+    first_error,
+    policy_etag,
+    secret_digest,
+    selection_seed,
+)
 from crowdveil.wire.notices import find_split
 from crowdveil.wire.operator import (
     CampaignList,
@@ -28,13 +37,19 @@ from crowdveil.wire.operator import (
     CampaignSummary,
     CampaignView,
     Estimates,
+    Expectation,
+    ExpectedPeople,
+    ExpectedPlace,
     Health,
     InviteRequest,
     Invites,
+    PanelRequest,
     Preview,
     PreviewPoint,
     RoundEstimate,
     RoundView,
+    SelectionList,
+    SelectionView,
     StateChange,
 )
 from crowdveil.wire.participant import (
@@ -53,6 +68,7 @@ from crowdveil.wire.signing import new_private_key, public_key
 from crowdveil.wire.terms import RoundNotice, Terms
 
 __all__ = [
+    "MAX_SELECTIONS",
     "POLICY_MEDIA_TYPE",
     "PROBLEMS",
     "PROBLEM_MEDIA_TYPE",
@@ -70,10 +86,14 @@ __all__ = [
     "CampaignSummary",
     "CampaignView",
     "Estimates",
+    "Expectation",
+    "ExpectedPeople",
+    "ExpectedPlace",
     "Health",
     "InviteRequest",
     "Invites",
     "Message",
+    "PanelRequest",
     "ParticipantState",
     "ParticipantStatus",
     "Preview",
@@ -87,7 +107,9 @@ __all__ = [
     "RoundView",
     "Seat",
     "SeatRequest",
+    "SelectionList",
     "SelectionRow",
+    "SelectionView",
     "StateChange",
     "Terms",
     "Withdrawal",
@@ -98,4 +120,5 @@ __all__ = [
     "policy_etag",
     "public_key",
     "secret_digest",
+    "selection_seed",
 ]

@@ -78,6 +78,8 @@ OfferText = Annotated[
 ]
 AreaObject = Annotated[dict[str, Any], AfterValidator(_plain_json), Field(description="as Area.describe() gives")]
 Targets = Annotated[tuple[Whole, ...], Strict(False), Field(min_length=1)]
+TargetNames = Annotated[tuple[Name, ...], Strict(False), Field(min_length=1)]
+"""What the targets are called, in their order."""
 Secret = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]+$")]
 
 
@@ -131,6 +133,21 @@ def secret_digest(secret: str) -> str:
     be reversed by guessing. There is no salt, because the server looks secrets up by their hash.
     """
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+MAX_SELECTIONS = 1000
+"""A panel answers at most so many selections."""
+
+
+def selection_seed(last: str, number: int, selections: int) -> str:
+    """Return the seed of a selection's lottery, where `last` is that of the last of so many selections.
+
+    Each seed is the hash of the next one. So the hash of the first, announced before the first report, fixes all of
+    them, and a published seed says nothing about those that follow.
+    """
+    for _ in range(selections - 1 - number):
+        last = secret_digest(last)
+    return last
 
 
 def real_digits(number: float) -> str:

@@ -18,10 +18,11 @@ whether the participant is selected or not; it must not be compressed in transit
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, Strict, model_validator
 
 from crowdveil.errors import InputError
 from crowdveil.vocabulary import CampaignState, ParticipantState
@@ -33,6 +34,8 @@ NULL_SYMBOL = "nullnull"
 SYMBOL_DIGITS = len(NULL_SYMBOL)
 STATUS_BYTES = 4096
 """Size of every status; fixed in protocol 1."""
+MAX_CHOSEN_SHOWN = 32
+"""A status names at most so many selections."""
 
 
 class Announcement(Message):
@@ -141,14 +144,33 @@ class ParticipantStatus(Message):
     state: ParticipantState
     offer: OfferText | None
     """For those who are selected; None for the others."""
+    selections: Whole
+    """How many selections used the report so far; of a panel any number may follow."""
+    chosen: Annotated[tuple[Whole, ...], Strict(False), Field(max_length=MAX_CHOSEN_SHOWN)]
+    """The numbers of the selections that chose the participant, the last of them if there are many."""
     padding: Annotated[str, Field(max_length=STATUS_BYTES, pattern="^ *$")]
 
     @classmethod
-    def of(cls, campaign: str, participant: int, state: ParticipantState, offer: str) -> Self:
+    def of(
+        cls,
+        campaign: str,
+        participant: int,
+        state: ParticipantState,
+        offer: str,
+        *,
+        selections: int = 0,
+        chosen: Sequence[int] = (),
+    ) -> Self:
         """Make a status of the right size; `offer` is the campaign's and is sent only to those who are selected."""
-        shown = offer if state == "selected" else None
         bare = cls.model_construct(
-            protocol=PROTOCOL, campaign=campaign, participant=participant, state=state, offer=shown, padding=""
+            protocol=PROTOCOL,
+            campaign=campaign,
+            participant=participant,
+            state=state,
+            offer=offer if state == "selected" else None,
+            selections=selections,
+            chosen=tuple(chosen)[-MAX_CHOSEN_SHOWN:],
+            padding="",
         )
         return cls.model_validate({**dict(bare), "padding": " " * (STATUS_BYTES - len(bare.to_bytes()))})
 
@@ -156,6 +178,8 @@ class ParticipantStatus(Message):
     def _the_offer_is_for_the_selected(self) -> Self:
         if (self.offer is not None) != (self.state == "selected"):
             raise ValueError("an offer should be present for selected participants only")
+        if bool(self.chosen) != (self.state == "selected"):
+            raise ValueError("chosen should name a selection for selected participants only")
         if len(self.to_bytes()) != STATUS_BYTES:
             raise ValueError(f"takes {len(self.to_bytes())} bytes; should take {STATUS_BYTES}")
         return self

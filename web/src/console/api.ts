@@ -3,7 +3,18 @@
 import { ServerUnreachable } from "../core/errors";
 import type { AreaRequest, AreaShape } from "../core/wire/area";
 import { PROTOCOL } from "../core/wire/message";
-import type { CampaignPlan, CampaignSummary, CampaignView, Invites, Preview, RoundEstimate } from "../core/wire/operator";
+import type {
+  CampaignPlan,
+  CampaignSummary,
+  CampaignView,
+  Expectation,
+  Invites,
+  PanelRequest,
+  Preview,
+  RoundEstimate,
+  SelectionList,
+  SelectionView,
+} from "../core/wire/operator";
 import type { ProblemDocument } from "../core/wire/problem";
 
 /** The server refused, and said why. */
@@ -69,8 +80,22 @@ export class OperatorApi {
     return this.#json("POST", `/preview?curves=${curves}`, plan, signal);
   }
 
-  async selection(id: string): Promise<string> {
-    return (await this.#ask("GET", `/campaigns/${id}/selection`)).text();
+  /** How many people to expect if a panel were asked; nobody is selected. */
+  expect(id: string, request: PanelRequest, signal?: AbortSignal): Promise<Expectation> {
+    return this.#json("POST", `/campaigns/${id}/expectation`, request, signal);
+  }
+
+  /** Ask a panel for people; the same request under the same number, from 0, is the selection that was made. */
+  select(id: string, number: number, request: PanelRequest): Promise<SelectionView> {
+    return this.#json("PUT", `/campaigns/${id}/selections/${number}`, request);
+  }
+
+  async selections(id: string): Promise<readonly SelectionView[]> {
+    return (await this.#json<SelectionList>("GET", `/campaigns/${id}/selections`)).selections;
+  }
+
+  async selection(id: string, number = 0): Promise<string> {
+    return (await this.#ask("GET", `/campaigns/${id}/selections/${number}`)).text();
   }
 
   async record(id: string): Promise<Blob> {

@@ -261,15 +261,22 @@ export function wholeNumber(field: string, value: Json | undefined, low: number,
 
 /** Whole numbers of a list that is not empty; far ones are kept apart from their neighbours by refusing them. */
 export function wholeNumbers(field: string, value: Json | undefined): number[] {
+  return largeWholeNumbers(field, value).map((item) => {
+    const number = Number(item);
+    if (!Number.isSafeInteger(number)) throw new InputError(field, item, "should be below 2^53");
+    return number;
+  });
+}
+
+/** Whole numbers of 64 bits of a list that is not empty. */
+export function largeWholeNumbers(field: string, value: Json | undefined): bigint[] {
   const items = asList(field, value);
   if (items.length === 0) throw new FileFormatError(`${field}: should be a list of whole numbers, not an empty one`);
   return items.map((item) => {
     if (typeof item !== "bigint" || item < MIN_INT64 || item > MAX_INT64) {
       throw new FileFormatError(`${field}: should be a list of whole numbers, not ${show(item)}`);
     }
-    const number = Number(item);
-    if (!Number.isSafeInteger(number)) throw new InputError(field, item, "should be below 2^53");
-    return number;
+    return item;
   });
 }
 

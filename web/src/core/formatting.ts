@@ -2,7 +2,7 @@
 // proved: bounds are rounded up. All rounding is done on exact quotients of whole numbers, because the rounding of JavaScript
 // (toFixed, toPrecision) and of Python differ where a digit is exactly halfway.
 
-import { exactRatio } from "./certify/exponential";
+import { exactRatio } from "./platform/whole_numbers";
 
 const MIN_DIGITS = 9;
 const MAX_DIGITS = 17;

@@ -48,6 +48,7 @@ export interface AnnouncementView {
   readonly offer: string;
   readonly epsilonPerKm: number;
   readonly delta: number;
+  readonly lowerDeltas: readonly number[];
   readonly period: Period;
   readonly nullEpsilon: number | null;
   readonly gradeEpsilon: number | null;
@@ -55,6 +56,9 @@ export interface AnnouncementView {
   readonly enrolment: Enrolment;
   readonly rounds: number;
   readonly round: number | null;
+  /** Whether one answer serves any number of selections. */
+  readonly panel: boolean;
+  readonly renewalS: number | null;
   readonly state: CampaignState;
   readonly serverKey: string;
   readonly termsHash: string;
@@ -73,6 +77,8 @@ export interface EntryView {
   readonly name: string;
   readonly server: string;
   readonly serverKey: string;
+  /** Number of the report in the campaign: of a panel, its round. */
+  readonly report: number;
   readonly state: EntryState;
   readonly charge: Charge | null;
   readonly drawn: boolean;
@@ -96,6 +102,11 @@ export interface SourceView {
 export interface StatusAnswer {
   readonly state: ParticipantState;
   readonly offer: string | null;
+  /** How many selections used the answer, and the numbers of those that chose this participant. */
+  readonly selections: number;
+  readonly chosen: readonly number[];
+  /** The open round of a panel in which the answer can be renewed; null if there is none. */
+  readonly renewal: number | null;
   /** Milliseconds since 1970. */
   readonly at: number;
 }
@@ -120,6 +131,8 @@ export interface DeviceState {
   /** The last answer about this campaign, and the name it was announced under. */
   readonly answered: StatusAnswer | null;
   readonly name: string | null;
+  /** Whether this campaign is a panel; null if that is not known on this device. */
+  readonly panel: boolean | null;
   /** Campaigns that were looked at or joined here. */
   readonly known: readonly { readonly server: string; readonly campaign: string; readonly name: string | null }[];
 }
@@ -197,6 +210,8 @@ export interface ReplyPreview {
   readonly text: string;
   readonly information: string;
   readonly figures: string;
+  /** Some answers name a part of the map. */
+  readonly namesPlaces: boolean;
   /** There is no place. */
   readonly none: boolean;
   /** ... and that is said in the clear, not drawn. */
@@ -248,6 +263,8 @@ export interface WorkerApi {
   removeSource(id: number): Promise<void>;
   record(latitude: number, longitude: number, offsetS: number): Promise<SourceView>;
   join(invite: string | null, seen: ShownChoice | null): Promise<EntryView>;
+  /** The same for a new answer in a later round of a panel. */
+  renew(invite: string | null, seen: ShownChoice | null): Promise<EntryView>;
   /** Whether to go on after what "changed": with what is seen now, or null for a no. */
   agree(seen: ShownChoice | null): Promise<void>;
   status(): Promise<StatusAnswer>;

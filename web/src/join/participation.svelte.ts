@@ -69,6 +69,8 @@ export class Participation {
   elsewhere = $state(false);
   /** What became other than it was when the button was pressed: it has to be pressed again. */
   changed: "round" | "place" | null = $state(null);
+  /** A panel was answered before; what is shown and sent is a new answer. */
+  renewing = $state(false);
   leaving = $state(false);
   leaveFailure: Failure | null = $state.raw(null);
   invite = $state(inviteIn(location.hash) ?? "");
@@ -78,6 +80,8 @@ export class Participation {
   readonly #api: WorkerApi;
   readonly #tabs = "BroadcastChannel" in globalThis ? new BroadcastChannel("crowdveil") : null;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #checks = 0;
+  #lastCheck: Promise<void> = Promise.resolve();
 
   constructor(connect: (onEvent: (event: WorkerEvent) => void) => WorkerApi) {
     this.#api = connect((event) => this.#onEvent(event));
@@ -97,6 +101,11 @@ export class Participation {
     return (announced ?? this.campaign) || "crowdveil";
   }
 
+  /** Whether one answer serves any number of selections, as far as this device knows. */
+  get panel(): boolean {
+    return this.checked?.info.panel ?? this.failure?.info?.panel ?? this.local?.panel ?? false;
+  }
+
   get picked(): PickedPlace | null {
     return this.places?.picked ?? null;
   }
@@ -110,6 +119,7 @@ export class Participation {
     clearTimeout(this.#timer);
     this.stage = "loading";
     this.failure = null;
+    this.renewing = false;
     if (!(await this.#refresh())) return;
     const entry = this.local?.entry;
     this.answered = this.local?.answered ?? null;
@@ -122,6 +132,13 @@ export class Participation {
     else await this.checkCampaign();
   }
 
+  /** Look at what a panel asks in a later round; nothing is sent before the button. */
+  async renew(): Promise<void> {
+    this.renewing = true;
+    this.places = null;
+    await this.checkCampaign();
+  }
+
   async checkCampaign(): Promise<void> {
     clearTimeout(this.#timer);
     this.stage = "loading";
@@ -129,13 +146,24 @@ export class Participation {
     await this.#check();
   }
 
-  async #check(): Promise<void> {
+  /** The worker checks one campaign at a time. A check during which another one was asked for decides nothing: limits may have changed. */
+  #check(): Promise<void> {
+    const number = ++this.#checks;
+    this.#lastCheck = this.#lastCheck.then(() => this.#checkUnlessRepeated(() => number === this.#checks));
+    return this.#lastCheck;
+  }
+
+  async #checkUnlessRepeated(isLast: () => boolean): Promise<void> {
+    if (!isLast()) return;
     try {
-      this.checked = await this.#api.checkCampaign();
+      const checked = await this.#api.checkCampaign();
+      if (!isLast()) return;
+      this.checked = checked;
       this.checking = null;
       this.stage = "ready";
       await this.find();
     } catch (error) {
+      if (!isLast()) return;
       this.checking = null;
       this.#stop(error);
     }
@@ -270,7 +298,8 @@ export class Participation {
     this.stage = "sending";
     try {
       await this.#adoptTypedLink();
-      const entry = await this.#api.join(typedInvite(this.invite) || null, seen);
+      const invite = typedInvite(this.invite) || null;
+      const entry = await (this.renewing ? this.#api.renew(invite, seen) : this.#api.join(invite, seen));
       await this.#refresh();
       this.#tabs?.postMessage("changed");
       if (entry.state === "acknowledged") await this.#sent();
@@ -305,6 +334,8 @@ export class Participation {
     this.#tabs?.postMessage("changed");
     await this.#refresh();
     if (this.stage === "ready" || this.stage === "failed") await this.checkCampaign();
+    // A check is under way that may have read the earlier limits.
+    else if (this.stage === "loading") await this.begin();
   }
 
   async deleteEverything(): Promise<void> {
@@ -341,6 +372,7 @@ export class Participation {
   }
 
   async #sent(): Promise<void> {
+    this.renewing = false;
     this.stage = "sent";
     await this.askStatus();
   }
@@ -395,14 +427,16 @@ export class Participation {
     this.failure = failureFrom(error);
     const entry = this.local?.entry;
     if (BLOCKS.has(this.failure.kind)) this.stage = "blocked";
-    else if (entry?.state === "refused") this.stage = "not-counted";
+    else if (entry?.state === "refused" && (!this.renewing || this.failure.kind === "not-counted")) this.stage = "not-counted";
     else if (entry?.drawn && entry.state === "drawn") {
       this.stage = "pending";
       this.#soon(AGAIN_MS);
     } else if (this.checked !== null && STAYS.has(this.failure.kind)) this.stage = "ready";
     else {
       this.stage = "failed";
-      if (this.failure.kind === "no-open-round" && this.failure.info?.state === "open") this.#soon(LOOK_AGAIN_MS);
+      const { kind, info } = this.failure;
+      // The next round of a panel may be months away.
+      if (kind === "no-open-round" && info?.state === "open") this.#soon(info.panel ? AGAIN_MS : LOOK_AGAIN_MS);
     }
   }
 

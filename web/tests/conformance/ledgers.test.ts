@@ -1,9 +1,13 @@
 import { expect, test } from "vitest";
+import { keyOf } from "../../src/core/client/device";
 import { formatLink, parseLink } from "../../src/core/client/invite_link";
 import { Ledger } from "../../src/core/client/ledger";
 import { MemoryStorage } from "../../src/core/client/ledger_storage";
 import type { Spent } from "../../src/core/limits/charge";
 import { readLimits } from "../../src/core/limits/privacy_limits";
+import { utf8 } from "../../src/core/platform/bytes";
+import { readAnnouncement } from "../../src/core/wire/participant";
+import type { RoundNotice } from "../../src/core/wire/terms";
 import { cases, double, thrownBy } from "./vectors";
 
 interface SpentFields {
@@ -34,8 +38,13 @@ interface LinkCase {
   readonly link: Readonly<Record<string, string | null>> | null;
   readonly formatted: readonly [string, string] | null;
 }
+interface KeyCase {
+  readonly kind: "key";
+  readonly announcement: string;
+  readonly key: readonly [serverKey: string, campaign: string, report: number];
+}
 
-const all = cases<ExportedCase | RefusedCase | LinkCase>("ledgers");
+const all = cases<ExportedCase | RefusedCase | LinkCase | KeyCase>("ledgers");
 
 function spentOf(fields: SpentFields): Spent {
   const [epsilonPerKm, nullEpsilon] = [double(fields.epsilon_per_km), double(fields.null_epsilon)];
@@ -83,4 +92,14 @@ test("invite links are read, refused and written alike", async () => {
     expect({ server, campaign, invite, key, terms_hash: termsHash, policy_hash: policyHash }).toEqual(one.link);
     expect([formatLink(link), formatLink(link, "https://page.example.net/")]).toEqual(one.formatted);
   }
+});
+
+test("a report is known by the same key: in a panel every round has one of its own", () => {
+  const found = all.filter((one) => one.kind === "key");
+  for (const one of found) {
+    const announcement = readAnnouncement(utf8(one.announcement));
+    const { serverKey, campaign, report } = keyOf({ announcement, notice: announcement.notice as RoundNotice });
+    expect([serverKey, campaign, report]).toEqual(one.key);
+  }
+  expect(new Set(found.map(({ key }) => key[2]))).toEqual(new Set([0, 1, 2]));
 });

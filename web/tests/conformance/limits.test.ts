@@ -31,7 +31,7 @@ interface TotalsCase extends Refusal {
   readonly kind: "totals";
   readonly limits: Fields;
   readonly spent: SpentFields;
-  readonly terms: readonly [string, string | null, string | null];
+  readonly terms: readonly [string, string | null, string | null, ...string[]];
   readonly charge: { readonly epsilon_per_km: string; readonly null_epsilon: string; readonly clear: boolean };
   readonly after: SpentFields;
   readonly more: number;
@@ -97,12 +97,13 @@ describe("limits", () => {
     for (const one of all.filter((found) => found.kind === "totals")) {
       const limits = readLimits(one.limits);
       const spent = spentOf(one.spent);
-      const [epsilon, nullEpsilon, gradeEpsilon] = one.terms;
+      const [epsilon, nullEpsilon, gradeEpsilon, ...lowerDeltas] = one.terms;
       const charge = chargeOf(
         {
           epsilonPerKm: double(epsilon),
           nullEpsilon: nullEpsilon === null ? null : double(nullEpsilon),
           gradeEpsilon: gradeEpsilon === null ? null : double(gradeEpsilon),
+          lowerDeltas: lowerDeltas.map(double),
         },
         limits,
       );

@@ -3,6 +3,7 @@ import { explain } from "../../src/core/certify/certificate";
 import { certify } from "../../src/core/certify/checker";
 import type { LedgerEntry } from "../../src/core/client/events";
 import {
+  BEING_CHOSEN,
   BORDER,
   describeCost,
   describeInformation,
@@ -11,11 +12,14 @@ import {
   describePlace,
   describePresence,
   describeReport,
+  describeRequest,
   describeSymbol,
+  describeUseOfAnswer,
   EDGE,
   informationFigures,
   ledgerFigures,
   lossFigures,
+  ONCE,
   presenceFigures,
   RECORD,
   reportFigures,
@@ -51,6 +55,7 @@ interface PresenceCase {
   readonly kind: "presence";
   readonly null_epsilon: string | null;
   readonly grade_epsilon: string | null;
+  readonly lower_deltas: readonly number[];
   readonly spent: number;
   readonly text: string;
   readonly without_place: string;
@@ -66,7 +71,15 @@ interface LedgerCase {
 interface PolicyCase {
   readonly kind: "policy";
   readonly policy: string;
-  readonly reports: readonly [cell: number, grade: number, place: string, text: string, figures: string, excluded: string][];
+  readonly reports: readonly [
+    cell: number,
+    grade: number,
+    place: string,
+    text: string,
+    figures: string,
+    excluded: string,
+    named: string,
+  ][];
   readonly information: string;
   readonly information_figures: string;
   readonly explained: string;
@@ -75,12 +88,28 @@ interface SymbolCase {
   readonly kind: "symbol";
   readonly name: string;
   readonly text: string;
+  readonly named: string;
+}
+interface RequestCase {
+  readonly kind: "request";
+  readonly name: string;
+  readonly rounds: number;
+  readonly panel: boolean;
+  readonly renewal_s: number | null;
+  readonly round: number;
+  readonly text: string;
+}
+interface UseCase {
+  readonly kind: "use";
+  readonly selections: number;
+  readonly chosen: readonly number[];
+  readonly text: string;
 }
 interface ConstantsCase {
   readonly kind: "constants";
   readonly texts: readonly string[];
 }
-type WordCase = NumberCase | LossCase | PresenceCase | LedgerCase | PolicyCase | SymbolCase | ConstantsCase;
+type WordCase = NumberCase | LossCase | PresenceCase | LedgerCase | PolicyCase | SymbolCase | RequestCase | UseCase | ConstantsCase;
 const all = cases<WordCase>("words");
 
 const [LN4, LN16, LN64] = [Math.log(4), Math.log(16), Math.log(64)];
@@ -90,6 +119,10 @@ const SPENT: readonly Spent[] = [
   { epsilonPerKm: 2 * LN4, nullEpsilon: LN16, clearReports: 1, reports: 1200 },
 ];
 const NEIGHBOURS_KM = [0.25, 1.0004, 2.5];
+const NAMES = new Map([
+  [3, "the library"],
+  [7, "the station"],
+]);
 const spentOf = (number: number): Spent => SPENT[number] as Spent;
 
 test("numbers read alike, digit by digit", () => {
@@ -123,6 +156,7 @@ test("a participant is told the same about losses, being in the area, costs and 
         const terms = {
           nullEpsilon: one.null_epsilon === null ? null : double(one.null_epsilon),
           gradeEpsilon: one.grade_epsilon === null ? null : double(one.grade_epsilon),
+          lowerDeltas: one.lower_deltas,
         };
         expect(describePresence(terms, spentOf(one.spent))).toBe(one.text);
         expect(describePresence(terms, spentOf(one.spent), false)).toBe(one.without_place);
@@ -137,11 +171,23 @@ test("a participant is told the same about losses, being in the area, costs and 
       }
       case "symbol":
         expect(describeSymbol(one.name)).toBe(one.text);
+        expect(describeSymbol(one.name, NAMES)).toBe(one.named);
         break;
       case "constants":
-        expect([BORDER, EDGE, RECORD, TOLD_BY_TAKING_PART, ...Object.values(RULES)]).toEqual(one.texts);
+        expect([BORDER, EDGE, RECORD, TOLD_BY_TAKING_PART, BEING_CHOSEN, ONCE, ...Object.values(RULES)]).toEqual(one.texts);
     }
   }
+});
+
+test("a participant is told the same about who asks, and about what an answer was used for", () => {
+  const seen = new Set<string>();
+  for (const one of all) {
+    if (one.kind === "request") expect(describeRequest({ ...one, renewalS: one.renewal_s }, one.round)).toBe(one.text);
+    else if (one.kind === "use") expect(describeUseOfAnswer(one)).toBe(one.text);
+    else continue;
+    seen.add(one.text);
+  }
+  expect(seen.size).toBeGreaterThan(30);
 });
 
 test("a participant is told the same about a policy's reports, information and certificate", async () => {
@@ -149,10 +195,11 @@ test("a participant is told the same about a policy's reports, information and c
   const withoutPairs = (text: string): string => text.replace(/The worst (pair|ratio)[^;]*;/g, "");
   for (const one of all.filter((found) => found.kind === "policy")) {
     const policy = await policyOf(one.policy);
-    for (const [cell, grade, place, text, figures, excluded] of one.reports) {
+    for (const [cell, grade, place, text, figures, excluded, named] of one.reports) {
       expect(describePlace(policy.area, { cell, grade }, policy, true)).toBe(excluded);
       expect(describePlace(policy.area, { cell, grade }, policy)).toBe(place);
       expect(describeReport(policy, { cell, grade })).toBe(text);
+      expect(describeReport(policy, { cell, grade }, NAMES)).toBe(named);
       expect(reportFigures(policy, { cell, grade })).toBe(figures);
     }
     expect(describeInformation(policy)).toBe(one.information);

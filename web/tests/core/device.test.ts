@@ -11,7 +11,7 @@ import type { Policy } from "../../src/core/policy/policy";
 import type { Place } from "../../src/core/profile/place";
 import { Visits } from "../../src/core/traces/visits";
 import { NULL } from "../../src/core/vocabulary";
-import { CAMPAIGN, FakeServer, KEY, makePolicy, problem, SERVER, SERVER_KEY } from "./helpers";
+import { CAMPAIGN, FakeServer, KEY, makePolicy, makeStack, problem, SERVER, SERVER_KEY } from "./helpers";
 
 const SOMEWHERE: Place = { cell: 7, grade: 0 };
 const SOMETIMES: Place = { cell: 7, grade: 1 };
@@ -100,6 +100,22 @@ describe("a device", () => {
       shapes.add(server.requests.map(({ method, path, body }) => `${method} ${path} ${body?.length ?? 0}`).join("\n"));
     }
     expect(shapes.size).toBe(1);
+  });
+
+  test("takes part under a policy with a symbol for each target, in the order in which they were announced", async () => {
+    const policy = await makeStack();
+    const { device, server } = await made(policy);
+    const shown: Explanation[] = [];
+    const entry = await device.join(CAMPAIGN, () => SOMEWHERE, { agree: (explanation) => shown.push(explanation) > 0 });
+    expect(entry.state).toBe("acknowledged");
+    expect(policy.fields.symbols).toContain(entry.symbolName);
+    expect(shown[0]?.text).toContain("Your phone will answer at random. In about 2 % of cases it names a place other than yours.");
+    const other = await made(policy);
+    other.server.announced = { terms: { targets: [7, 12] } };
+    const refused = other.device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    await expect(refused).rejects.toThrow("something other than what it announced");
+    expect(other.server.uploads.size).toBe(0);
+    expect(server.uploads.size).toBe(1);
   });
 
   test("outside draws like anyone; in the clear form it says so, and only if the owner's limits allow that", async () => {
@@ -264,6 +280,93 @@ describe("hostile campaigns", () => {
     server.announced = { terms: { server_key: "ab".repeat(32) }, notice: null };
     await expect(device.join(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/the server's key differs/);
     expect(server.uploads.size).toBe(0);
+  });
+});
+
+describe("a device in a panel", () => {
+  const PANEL = { panel: true, renewal_s: 30 * 86_400 };
+  const round = (number: number) => ({ terms: PANEL, notice: { round: number } });
+
+  test("says that one answer serves any number of selections, and that each renewal costs as much", async () => {
+    const { device, server } = await made(await makePolicy());
+    server.announced = round(0);
+    const shown: Explanation[] = [];
+    await device.join(CAMPAIGN, () => SOMEWHERE, { agree: (explanation) => shown.push(explanation) > 0 });
+    const said = shown[0]?.text.split("\n") ?? [];
+    expect(said[0]).toBe(
+      "Panel 'Winter air' asks for one answer, which the organiser uses for any number of selections. You will be asked 2 more " +
+        "times, every 30 days; each time is a new answer, costs as much as this one, and is yours to give or not.",
+    );
+    expect(said.at(-1)).toBe("You answer once. Being chosen later tells nobody more.");
+  });
+
+  test("is charged once, however many selections use the answer, and says which chose it", async () => {
+    const { device, server, ledger } = await made(await makePolicy());
+    server.announced = round(0);
+    await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    server.selections = [52, []];
+    expect(await device.status(CAMPAIGN)).toMatchObject({ state: "reported", offer: null, selections: 52, chosen: [] });
+    server.selections = [53, [52]];
+    expect(await device.status(CAMPAIGN)).toMatchObject({ state: "selected", offer: "A sensor", selections: 53, chosen: [52] });
+    await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    expect((await ledger.spent()).reports).toBe(1);
+  });
+
+  test("renews in a later round only, with its owner's yes, another place and another secret, charged in full", async () => {
+    const { device, server, ledger } = await made(await makePolicy());
+    server.announced = round(0);
+    await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    await expect(device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/nothing to renew now: your answer is still in use/);
+    server.announced = round(1);
+    await expect(device.renew(CAMPAIGN, () => SOMEWHERE, { agree: () => false })).rejects.toThrow(/You declined/);
+    expect(server.uploads.size).toBe(1);
+    const renewed = await device.renew(CAMPAIGN, () => NOWHERE, agreed);
+    expect(renewed).toMatchObject({ state: "acknowledged", round: 1, key: { ...KEY, report: 1 } });
+    expect(server.uploads.size).toBe(2);
+    expect(await ledger.spent()).toMatchObject({ epsilonPerKm: 2, nullEpsilon: 4, reports: 2 });
+    await expect(device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/nothing to renew now/);
+  });
+
+  test("goes on with a renewal that was interrupted, and draws nothing twice", async () => {
+    const { device, server, ledger } = await made(await makePolicy());
+    server.announced = round(0);
+    await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    server.announced = round(1);
+    for (const path of ["/seats", "/report"]) {
+      server.problem = { path, reply: problem(503, "unavailable", "The server cannot store anything at the moment; send the same request again") };
+      await expect(device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/after 8 attempts/);
+    }
+    server.problem = null;
+    expect((await device.renew(CAMPAIGN, () => NOWHERE, agreed)).state).toBe("acknowledged");
+    expect((await ledger.spent()).reports).toBe(2);
+  });
+
+  test("does not renew what it left, nor a campaign that asks once, nor beyond its owner's limit", async () => {
+    const once = await made(await makePolicy());
+    await once.device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    once.server.announced = { notice: { round: 1 } };
+    await expect(once.device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/asks once, and you have answered it/);
+    const { device, server } = await made(await makePolicy(), {}, new MemoryStorage(), { ...DEFAULT_LIMITS, totalEpsilonPerKm: 1.5 });
+    server.announced = round(0);
+    await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    server.announced = round(1);
+    await expect(device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/limit/);
+    await device.leave(CAMPAIGN);
+    await expect(device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/You left campaign/);
+  });
+
+  test("that joined late answers at the address where it joined, and nowhere else", async () => {
+    const storage = new MemoryStorage();
+    const policy = await makePolicy();
+    const first = await made(policy, {}, storage);
+    first.server.announced = round(1);
+    await first.device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    const elsewhere = new FakeServer(policy);
+    elsewhere.announced = round(2);
+    const client = new ParticipantClient(elsewhere, DEFAULT_RETRY_POLICY);
+    const other = new Device(DEFAULT_SETTINGS, first.ledger, client, "https://other.example.org");
+    await expect(other.join(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/joined campaign winter-air on a server at another address/);
+    expect(elsewhere.uploads.size).toBe(0);
   });
 });
 

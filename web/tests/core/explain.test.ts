@@ -4,16 +4,19 @@ import { quoted } from "../../src/core/errors";
 import { NOTHING_SPENT } from "../../src/core/limits/charge";
 
 test("an answer is named as a participant would", () => {
-  const names = ["hit", "other", "outside", "cell 22", "cell 22, grade 2", "grade 1", "blue"];
-  expect(names.map(describeSymbol)).toEqual([
+  const names = ["hit", "other", "outside", "cell 22", "cell 22, grade 2", "grade 1", "place 22", "blue", "constructor"];
+  expect(names.map((name) => describeSymbol(name))).toEqual([
     "near a target",
     "not near a target",
     "not in this area",
     "in part 22 of the map",
     "occasionally in part 22 of the map",
     "a regular visitor, not near a target",
+    "near the target in part 22 of the map",
     "blue",
+    "constructor",
   ]);
+  expect(describeSymbol("place 22", new Map([[22, "the library"]]))).toBe("near the library");
 });
 
 test("what can be learnt is told for any belief before, rounded up, and never as 100 %", () => {

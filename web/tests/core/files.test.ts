@@ -4,11 +4,14 @@ import { utf8 } from "../../src/core/platform/bytes";
 import { exactSum } from "../../src/core/platform/exact_sum";
 import { inflate } from "../../src/core/platform/inflate";
 import { sha256Hex } from "../../src/core/platform/sha256";
+import { readColumns } from "../../src/core/policy/encoding";
 import { policyFromBytes } from "../../src/core/policy/files";
+import type { Peaks } from "../../src/core/policy/peaks";
+import { Policy } from "../../src/core/policy/policy";
 import { readTrace } from "../../src/core/traces/read";
 import { SeenTexts } from "../../src/core/traces/seen_texts";
 import type { TraceFile } from "../../src/core/traces/trace_files";
-import { makePolicy, packed } from "./helpers";
+import { makePolicy, makeStack, packed } from "./helpers";
 
 test("SHA-256 is that of the standard, for every length around a block", () => {
   for (let size = 0; size < 200; size++) {
@@ -40,6 +43,24 @@ describe("a policy's file", () => {
     const longer = new Uint8Array(data.length + 3);
     longer.set(data);
     await expect(policyFromBytes(longer)).rejects.toThrow(/followed by something else/);
+  });
+
+  test("with peaks is read as it was, and is made only from weights that belong to them", async () => {
+    const policy = await makeStack();
+    const read = await policyFromBytes(await packed(policy));
+    expect(read.hash).toBe(policy.hash);
+    expect(read.targets).toEqual([12, 7]);
+    expect(read.fields.values).toEqual([0.5, 0.25]);
+    expect(read.fields.weights.values).toEqual(policy.fields.weights.values);
+    expect(read.fields.weights.at(12, 0)).toBe((1n << 26n) + (1n << 20n));
+    const { fields } = policy;
+    expect(new Policy({ ...fields, value: 0.5 }).fields.weights.values).toEqual(fields.weights.values);
+    const peaks = fields.peaks as Peaks;
+    expect(() => new Policy({ ...fields, weights: readColumns([1n, 2n], 1) })).toThrow(/without peaks/);
+    expect(() => new Policy({ ...fields, peaks: { ...peaks, floor: Array<bigint>(5).fill(1n) } })).toThrow(/peaks.floor/);
+    expect(() => new Policy({ ...fields, peaks: { ...peaks, input: [12] } })).toThrow(/as many/);
+    expect(() => new Policy({ ...fields, peaks: { ...peaks, symbol: [1, 0] } })).toThrow(/sorted/);
+    expect(() => new Policy({ ...fields, peaks: { ...peaks, weight: [1n << 30n, 1n] } })).toThrow(/sum to more|between 0 and/);
   });
 
   test("is unpacked no farther than the largest policy needs", async () => {

@@ -8,7 +8,7 @@ import { canonicalJson, jsonText, parseJson, type JsonObject, type Plain } from 
 import { ServerUnreachable } from "../../src/core/errors";
 import { concat, fromHex, toHex, utf8, type Bytes } from "../../src/core/platform/bytes";
 import { sha256Hex } from "../../src/core/platform/sha256";
-import { readWeights } from "../../src/core/policy/encoding";
+import { readColumns, withLast } from "../../src/core/policy/encoding";
 import { Policy } from "../../src/core/policy/policy";
 import { MessageReader } from "../../src/core/wire/message";
 import { readTerms } from "../../src/core/wire/terms";
@@ -45,7 +45,7 @@ export async function makePolicy({ bits = 12, epsilonPerKm = 1, nullEpsilon = 2,
     area,
     epsilonPerKm,
     targets: [12],
-    weights: clear ? readWeights(hits, 2, bits) : readWeights(rows, 4, bits),
+    weights: withLast([clear ? readColumns(hits, 1) : readColumns(rows, 3)], bits),
     symbols: clear ? ["hit", "other"] : ["hit", "outside", "grade 1", "grade 2"],
     selecting: [0],
     bits,
@@ -56,6 +56,23 @@ export async function makePolicy({ bits = 12, epsilonPerKm = 1, nullEpsilon = 2,
     nullEpsilon: clear ? null : nullEpsilon,
     gradeEpsilon: clear ? null : gradeEpsilon,
     grades: clear ? 1 : 2,
+    peaks: null,
+    values: [],
+  });
+}
+
+/** A policy over the same squares with a symbol for each of two targets, which are not sorted. */
+export async function makeStack(): Promise<Policy> {
+  const { fields } = await makePolicy({ bits: 30 });
+  const quarter = 1n << 28n;
+  return new Policy({
+    ...fields,
+    targets: [12, 7],
+    weights: readColumns(Array.from({ length: fields.weights.rows }, () => [quarter, quarter]), 2),
+    symbols: ["place 12", "place 7", "outside", "grade 1", "grade 2"],
+    selecting: [0, 1],
+    peaks: { symbol: [0, 1], input: [12, 7], weight: [1n << 26n, 1n << 26n], floor: [1n << 20n, 1n << 20n] },
+    values: [0.5, 0.25],
   });
 }
 
@@ -65,9 +82,11 @@ export async function packed(policy: Policy): Promise<Bytes> {
   return concat([utf8("crowdveil-policy-1\n"), fromHex(policy.hash) as Bytes, body]);
 }
 
-/** A status of the right size for someone who was selected. */
-function statusText(offer: string): string {
-  const bare = { protocol: 1, campaign: CAMPAIGN, participant: 7, state: "selected", offer, padding: "" };
+/** A status of the right size, with the offer for someone who was selected. */
+function statusText(offer: string, selections: number, chosen: readonly number[]): string {
+  const selected = chosen.length > 0;
+  const answer = { state: selected ? "selected" : "reported", offer: selected ? offer : null, selections, chosen };
+  const bare = { protocol: 1, campaign: CAMPAIGN, participant: 7, ...answer, padding: "" };
   return canonicalJson({ ...bare, padding: " ".repeat(4096 - utf8(canonicalJson(bare)).length) });
 }
 
@@ -81,6 +100,8 @@ export class FakeServer implements Transport {
   problem: { readonly path: string; readonly reply: HttpReply } | null = null;
   /** What the selected are told. */
   offer = "A sensor";
+  /** How many selections there were, and which of them chose whoever asks. */
+  selections: readonly [made: number, chosen: readonly number[]] = [1, [0]];
 
   constructor(private readonly policy: Policy) {}
 
@@ -121,7 +142,7 @@ export class FakeServer implements Transport {
         return ok(utf8(canonicalJson({ protocol: 1, campaign: CAMPAIGN, participant: 7, round, digest })));
       }
       case "/status":
-        return ok(utf8(statusText(this.offer)));
+        return ok(utf8(statusText(this.offer, ...this.selections)));
       default:
         return problem(404, "not-found", "Not found");
     }
@@ -153,14 +174,19 @@ function termsOf(policy: Policy, { terms = {} }: Announced): { readonly hash: st
     offer: "A sensor",
     area: policy.area.description,
     targets: policy.targets,
+    target_names: null,
     epsilon_per_km: policy.epsilonPerKm,
     null_epsilon: policy.nullEpsilon,
     grade_epsilon: policy.gradeEpsilon,
     delta: 0.5,
+    lower_deltas: policy.gradeEpsilon === null ? [] : Array.from({ length: policy.grades - 2 }, (_, number) => 0.4 / (number + 1)),
+    profile_constants: null,
     rule: "random",
     period: "week",
     enrolment: "open",
     rounds: 3,
+    panel: false,
+    renewal_s: null,
     seed_hash: "5".repeat(64),
     ...terms,
   };

@@ -209,6 +209,35 @@ describe("the participant's worker", () => {
     expect(await worker.open(ADDRESS)).toMatchObject({ spent: { reports: 1 }, entry: { state: "withdrawn" } });
   });
 
+  test("of a panel says which selections used the answer, and renews it when a later round is open", async () => {
+    const { worker, server } = await made();
+    server.announced = { terms: { panel: true, renewal_s: 86_400 } };
+    const seen = await shown(worker);
+    await worker.join(null, seen);
+    server.selections = [3, [0, 2]];
+    expect(await worker.status()).toMatchObject({ state: "selected", selections: 3, chosen: [0, 2], renewal: null });
+    expect(await kindOf(worker.renew(null, seen))).toBe("no-open-round");
+    server.announced = { ...server.announced, notice: { round: 1 } };
+    expect(await worker.status()).toMatchObject({ renewal: 1 });
+    expect((await worker.open(ADDRESS)).panel).toBe(true);
+    expect((await worker.checkCampaign()).info).toMatchObject({ panel: true, renewalS: 86_400, round: 1 });
+    expect((await worker.places()).picked).toBeNull();
+    const { picked } = await worker.pickPlace();
+    expect(server.uploads.size).toBe(1);
+    const again = { policyHash: seen.policyHash, cell: picked?.cell ?? null, grade: picked?.grade ?? 0 };
+    expect(await worker.renew(null, again)).toMatchObject({ state: "acknowledged", report: 1 });
+    expect(await worker.open(ADDRESS)).toMatchObject({ spent: { reports: 2 }, entry: { report: 1 } });
+    expect((await worker.status()).renewal).toBeNull();
+  });
+
+  test("asks for nothing but the status of a campaign that is asked once", async () => {
+    const { worker, server } = await made();
+    await worker.join(null, await shown(worker));
+    const before = server.requests.length;
+    expect((await worker.status()).renewal).toBeNull();
+    expect(server.requests.slice(before).map(({ path }) => path)).toEqual([`/v1/campaigns/${CAMPAIGN}/status`]);
+  });
+
   test("moves the record of answers to another phone, which then answers instead", async () => {
     const old = await made();
     const seen = await shown(old.worker);

@@ -7,17 +7,19 @@ import {
   DEFAULT_DELTA,
   DEFAULT_EPSILON_PER_KM,
   DEFAULT_GRADE_EPSILON,
+  DEFAULT_LOWER_DELTAS,
   DEFAULT_NULL_EPSILON,
+  DEFAULT_RULE,
   type Algorithm,
   type Enrolment,
   type Period,
-  type Rule,
 } from "../../core/vocabulary";
 import type { AreaRequest, AreaShape, Bounds } from "../../core/wire/area";
 import { PROTOCOL } from "../../core/wire/message";
 import type { CampaignPlan } from "../../core/wire/operator";
 import { cellAt, sizeKm } from "../../shared/cells";
 import { count, idFrom } from "../../shared/display";
+import { cellsOf, setOf, toggled, type PickedPlaces } from "./picked_places";
 
 export type AreaKind = "squares" | "hexagons" | "towers";
 export type FieldErrors = Readonly<Record<string, string>>;
@@ -42,6 +44,11 @@ const START = {
   towersFile: "",
   reachKm: 20 as number | null,
   spots: [] as LatLon[],
+  /** Ask once, select often. */
+  panel: false,
+  /** How many times a panel asks for an answer, and how many days apart. */
+  timesAsked: 1 as number | null,
+  renewalDays: 90 as number | null,
   epsilon: DEFAULT_EPSILON_PER_KM as number | null,
   users: 600 as number | null,
   sharePercent: 5 as number | null,
@@ -51,7 +58,7 @@ const START = {
   offer: "",
   deadlineHours: (DEFAULT_DEADLINE_S / 3600) as number | null,
   delta: DEFAULT_DELTA as number | null,
-  rule: "random" as Rule,
+  rule: DEFAULT_RULE,
   period: "week" as Period,
   enrolment: "invite" as Enrolment,
   /** Place, how regular it is and being outside protected together, or the paper's form. */
@@ -64,7 +71,7 @@ const START = {
 
 export type Fields = typeof START;
 
-export class Form {
+export class Form implements PickedPlaces {
   fields: Fields = $state({ ...START, ...stored() });
   /** The area as the server made it from the fields; the last one while a new one is on its way. */
   shape: AreaShape | undefined = $state.raw();
@@ -77,11 +84,7 @@ export class Form {
     const shape = this.shape;
     return this.fields.spots.map((spot) => (shape ? cellAt(shape, spot) : undefined));
   });
-  readonly targets = $derived(
-    this.located
-      .filter((cell, index, all): cell is number => cell !== undefined && all.indexOf(cell) === index)
-      .sort((one, other) => one - other),
-  );
+  readonly targets = $derived(cellsOf(this.located));
   readonly targetSet: ReadonlySet<number> = $derived(setOf(this.targets));
   readonly id = $derived(this.fields.id || idFrom(this.fields.name));
   readonly termsWrong = $derived(checkPrivacyAndSize(this.fields));
@@ -91,18 +94,14 @@ export class Form {
 
   /** The plan, as far as a preview needs it: name and offer may still be missing. */
   readonly plan: CampaignPlan | undefined = $derived.by(() => {
-    if (!this.shape || this.targets.length === 0) return undefined;
+    if (!this.shape || (this.targets.length === 0 && !this.fields.panel)) return undefined;
     if (Object.keys(this.termsWrong).length || Object.keys(this.rulesWrong).length) return undefined;
     return planOf(this.fields, this.shape, this.targets, this.wanted);
   });
 
   /** Mark a cell as a target, or no longer. */
   toggle(cell: number): void {
-    const centre = this.shape?.centres[cell];
-    if (this.targetSet.has(cell)) {
-      const located = this.located;
-      this.fields.spots = this.fields.spots.filter((_, index) => located[index] !== cell);
-    } else if (centre) this.fields.spots.push([...centre]);
+    this.fields.spots = toggled(this, cell);
   }
 
   /** Keep what was filled in for a reload of this tab. */
@@ -118,10 +117,6 @@ export class Form {
     sessionStorage.removeItem(KEY);
     this.fields = { ...START };
   }
-}
-
-function setOf(cells: readonly number[]): ReadonlySet<number> {
-  return new Set(cells);
 }
 
 function stored(): Partial<Fields> {
@@ -173,9 +168,19 @@ export function checkArea(fields: Fields): FieldErrors {
 /** What is wrong with privacy and size, by field. */
 export function checkPrivacyAndSize(fields: Fields): FieldErrors {
   const { users, rounds } = fields;
-  return wrongs({
+  const asked = {
     epsilon: within(fields.epsilon, 0.001, 100, "per km"),
     users: whole(users, 1, 10_000_000),
+  };
+  if (fields.panel) {
+    return wrongs({
+      ...asked,
+      timesAsked: whole(fields.timesAsked, 1, 1000),
+      renewalDays: isRenewed(fields) ? within(fields.renewalDays, 0.01, 3650, "days") : undefined,
+    });
+  }
+  return wrongs({
+    ...asked,
     sharePercent: within(fields.sharePercent, 0.001, 99.999, "%"),
     rounds:
       whole(rounds, 1, 1000) ??
@@ -199,12 +204,28 @@ export function checkOffer(fields: Fields, id: string): FieldErrors {
 
 /** What is wrong with the rules, by field. */
 export function checkRules(fields: Fields): FieldErrors {
+  const { deadlineHours } = fields;
   return wrongs({
-    deadlineHours: fields.deadlineHours === null ? undefined : within(fields.deadlineHours, 0.01, 24 * 365, "hours"),
+    deadlineHours: deadlineHours === null ? undefined : (within(deadlineHours, 0.01, 24 * 365, "hours") ?? beforeRenewal(fields)),
     delta: within(fields.delta, 0, 0.999, ""),
     nullFactor: fields.protection === "protected" ? within(fields.nullFactor, 1.01, 1_000_000, "") : undefined,
     gradeFactor: fields.protection === "protected" ? within(fields.gradeFactor, 1.01, 1_000_000, "") : undefined,
   });
+}
+
+/** Whether a panel asks for answers more than once. */
+export function isRenewed({ panel, timesAsked }: Pick<Fields, "panel" | "timesAsked">): boolean {
+  return panel && timesAsked !== null && timesAsked > 1;
+}
+
+function beforeRenewal(fields: Fields): string | undefined {
+  const { deadlineHours, renewalDays } = fields;
+  if (!isRenewed(fields) || deadlineHours === null || renewalDays === null || deadlineHours <= 24 * renewalDays) return undefined;
+  return `Should be at most ${count(24 * renewalDays)} hours: the panel asks again then.`;
+}
+
+function secondsOf(days: number | null): number {
+  return Math.max(1, Math.round((days ?? 0) * 86_400));
 }
 
 function planOf(fields: Fields, shape: AreaShape, targets: readonly number[], wanted: number): CampaignPlan {
@@ -213,26 +234,42 @@ function planOf(fields: Fields, shape: AreaShape, targets: readonly number[], wa
     name: fields.name.trim() || "Preview",
     offer: fields.offer.trim() || "Preview",
     area: shape.area,
-    targets,
+    targets: fields.panel && targets.length === 0 ? shape.centres.map((_, cell) => cell) : targets,
+    target_names: null,
+    target_coordinates: null,
     epsilon_per_km: fields.epsilon ?? DEFAULT_EPSILON_PER_KM,
     delta: fields.delta ?? DEFAULT_DELTA,
+    lower_deltas: null,
+    profile_constants: null,
     rule: fields.rule,
     period: fields.period,
     enrolment: fields.enrolment,
     users: fields.users ?? 1,
-    wanted,
+    wanted: fields.panel ? null : wanted,
     share: null,
-    rounds: fields.rounds ?? 1,
+    numbers: null,
+    panel: fields.panel,
+    renewal_s: isRenewed(fields) ? secondsOf(fields.renewalDays) : null,
+    rounds: (fields.panel ? fields.timesAsked : fields.rounds) ?? 1,
     confidence: DEFAULT_CONFIDENCE,
-    algorithm: fields.algorithm,
+    algorithm: fields.panel ? "crowdveil" : fields.algorithm,
     prior: null,
     null_epsilon: lossOf(fields, fields.nullFactor, DEFAULT_NULL_EPSILON),
-    grade_epsilon: lossOf(fields, fields.gradeFactor, DEFAULT_GRADE_EPSILON),
+    grade_epsilon: gradeLossOf(fields),
     round_size: null,
     deadline_s: fields.deadlineHours === null ? null : Math.max(1, Math.round(fields.deadlineHours * 3600)),
     seed: null,
     beyond_default_limits: fields.beyondLimits,
   };
+}
+
+/** ε₁: the loss between the most and the least regular visitor, divided over the steps between the grades. */
+function gradeLossOf(fields: Fields): number | null {
+  const delta = fields.delta ?? DEFAULT_DELTA;
+  const steps = 1 + DEFAULT_LOWER_DELTAS.filter((one) => one < delta).length;
+  const whole = lossOf(fields, fields.gradeFactor, DEFAULT_NULL_EPSILON);
+  if (whole === DEFAULT_NULL_EPSILON && steps === 1 + DEFAULT_LOWER_DELTAS.length) return DEFAULT_GRADE_EPSILON;
+  return whole === null ? null : whole / steps;
 }
 
 /** ln of a factor, the default to its last bit; null in the clear form. */

@@ -23,6 +23,7 @@ import { checkPolicy, checkTerms } from "../limits/terms_checks";
 import { newSecret, secureBelow, secureBits, type RandomBelow, type RandomBits } from "../platform/random";
 import { sha256Hex } from "../platform/sha256";
 import type { Policy } from "../policy/policy";
+import { TIME_SCALES } from "../profile/logistic";
 import { dayOf, periodsFrom, type Periods } from "../profile/periods";
 import type { Place } from "../profile/place";
 import type { Visits } from "../traces/visits";
@@ -40,10 +41,12 @@ import {
   describePlace,
   describePresence,
   describeReport,
+  describeRequest,
   EDGE,
   informationFigures,
   ledgerFigures,
   lossFigures,
+  ONCE,
   presenceFigures,
   RECORD,
   reportFigures,
@@ -65,15 +68,11 @@ const JOINED = "you were shown when you joined";
 
 /** Settings of a device, decided by its owner. */
 export interface DeviceSettings {
-  /** Number of weeks (or days, as the campaign asks) up to today that the profile is made from. */
-  readonly periods: number;
-  /** After how many of them a visit counts half. */
-  readonly halfLifePeriods: number;
   /** The seat is requested at a whole multiple of this after the policy arrived; 0 requests it at once. */
   readonly seatIntervalS: number;
 }
 
-export const DEFAULT_SETTINGS: DeviceSettings = { periods: 26, halfLifePeriods: 4, seatIntervalS: 1 };
+export const DEFAULT_SETTINGS: DeviceSettings = { seatIntervalS: 1 };
 
 /** A campaign that passed every check; nothing was sent about this device yet. */
 export interface CheckedCampaign {
@@ -84,6 +83,12 @@ export interface CheckedCampaign {
   readonly certificate: Certificate;
   readonly charge: Charge;
   readonly lattice: Lattice;
+}
+
+/** A campaign as far as the key of a report depends on it. */
+export interface KeyedCampaign {
+  readonly announcement: { readonly terms: Pick<Terms, "serverKey" | "campaign" | "panel"> };
+  readonly notice: Pick<RoundNotice, "round">;
 }
 
 /** What a device takes from outside; each has a secure or real default. */
@@ -155,14 +160,14 @@ export class Device {
 
   /** The periods that a profile for this campaign is made from: up to yesterday. */
   periods({ period }: Pick<Terms, "period">): Periods {
-    const days = DAYS[period];
-    return periodsFrom(this.environment.today() - days * this.settings.periods, this.settings.periods, days);
+    const [days, count] = [DAYS[period], TIME_SCALES[period].history];
+    return periodsFrom(this.environment.today() - days * count, count, days);
   }
 
   /** What the device knows of its owner's places in a campaign's cells. */
   history(checked: CheckedCampaign, visits: Visits, excluded: readonly ExcludedPlace[]): History {
     const { terms } = checked.announcement;
-    return historyOf(visits, checked.area, this.periods(terms), this.settings.halfLifePeriods, excluded);
+    return historyOf(visits, checked.area, this.periods(terms), terms.profileConstants, excluded);
   }
 
   /**
@@ -174,7 +179,7 @@ export class Device {
     const excluded = await this.ledger.excluded();
     const { profile } = this.history(checked, visits, excluded);
     const never = excludedCells(checked.area, excluded);
-    return this.ledger.keepPlace(keyOf(terms), terms.hash, never, () =>
+    return this.ledger.keepPlace(keyOf(checked), terms.hash, never, () =>
       placeToReport(profile, terms, this.environment.randomBelow),
     );
   }
@@ -188,7 +193,7 @@ export class Device {
     const neighbourKm = area.nearestNeighbourKm;
     const excludedHere = excludedCells(area, await this.ledger.excluded()).size > 0;
     const text = [
-      `Campaign ${quoted(terms.name)}, round ${notice.round + 1} of ${terms.rounds}, asks for one answer.`,
+      describeRequest(terms, notice.round),
       describePlace(area, place, terms, excludedHere),
       describeReport(policy, place),
       describeInformation(policy),
@@ -199,6 +204,7 @@ export class Device {
       TOLD_BY_TAKING_PART,
       RECORD,
       describeCost(charge, await this.ledger.spent(), await this.ledger.limits()),
+      ...(terms.panel ? [ONCE] : []),
     ];
     const figures = [
       reportFigures(policy, place),
@@ -214,10 +220,7 @@ export class Device {
 
   /** Take part once. A second call continues where the first one stopped; nothing is ever drawn twice. */
   async join(campaign: string, pickPlace: PickPlace, options: JoinOptions): Promise<LedgerEntry> {
-    const link = options.link ?? null;
-    if (link !== null && (link.campaign !== campaign || link.server !== this.server)) {
-      throw new InputError("link", `${link.campaign} at ${link.server}`, `should be for ${campaign} at ${this.server}`);
-    }
+    const link = this.checkedLink(campaign, options);
     const entry = await this.ledger.find(campaign, this.server);
     if (entry === null || entry.state === "joining") {
       return this.send(await this.takeSeatAndDraw(campaign, pickPlace, options, link));
@@ -227,6 +230,23 @@ export class Device {
       await this.announcement(campaign, link);
     }
     return this.send(entry);
+  }
+
+  /**
+   * Answer a panel again, in a later round than this device's last answer. That is a new draw from a place picked anew, and costs
+   * as much as the first. The server cannot tell which of its earlier participants this is: the device shows it another secret.
+   */
+  async renew(campaign: string, pickPlace: PickPlace, options: JoinOptions): Promise<LedgerEntry> {
+    const link = this.checkedLink(campaign, options);
+    const entry = await this.joined(campaign);
+    if (entry.state === "withdrawn") throw new CampaignRefused(`You left campaign ${campaign}. This phone does not answer it again.`);
+    if (entry.state === "joining" || entry.state === "drawn") return this.join(campaign, pickPlace, options);
+    const { terms, notice } = await this.announcement(campaign, link);
+    if (!terms.panel) throw new CampaignRefused(`Campaign ${campaign} asks once, and you have answered it.`);
+    if (notice === null || notice.round <= entry.key.report) {
+      throw new NoOpenRound("There is nothing to renew now: your answer is still in use. Try again later.");
+    }
+    return this.send(await this.takeSeatAndDraw(campaign, pickPlace, options, link));
   }
 
   /** Ask the server whether this device was selected in a campaign that it joined. */
@@ -295,14 +315,23 @@ export class Device {
       compare("server's key", entry.key.serverKey, terms.serverKey, JOINED);
       compare("hash of the terms", entry.termsHash, terms.hash, JOINED);
     }
-    const elsewhere = await this.ledger.entry(keyOf(terms));
-    if (elsewhere !== null && elsewhere.server !== this.server) {
+    const elsewhere = (await this.ledger.entries()).find(
+      ({ key, server }) => key.serverKey === terms.serverKey && key.campaign === campaign && server !== this.server,
+    );
+    if (elsewhere !== undefined) {
       throw new CampaignRefused(
         `You joined campaign ${campaign} on a server at another address. This phone answers there only.`,
         `It was joined at ${quoted(elsewhere.server)}, not at ${quoted(this.server)}.`,
       );
     }
     return announcement;
+  }
+
+  private checkedLink(campaign: string, { link = null }: JoinOptions): InviteLink | null {
+    if (link !== null && (link.campaign !== campaign || link.server !== this.server)) {
+      throw new InputError("link", `${link.campaign} at ${link.server}`, `should be for ${campaign} at ${this.server}`);
+    }
+    return link;
   }
 
   private async statusOf(campaign: string, secret: string, joining: boolean): Promise<ParticipantStatus> {
@@ -367,7 +396,7 @@ export class Device {
 
   private async seat(checked: CheckedCampaign, invite: string | null): Promise<Seat> {
     const { terms } = checked.announcement;
-    const [key, { campaign }] = [keyOf(terms), terms];
+    const [key, { campaign }] = [keyOf(checked), terms];
     const recipient = { name: terms.name, offer: terms.offer, server: this.server, termsHash: terms.hash };
     const entry = await this.ledger.begin(key, newSecret, recipient);
     if (entry.policyHash !== "") return seatOf(entry);
@@ -381,9 +410,9 @@ export class Device {
   }
 
   private draw(checked: CheckedCampaign, place: Place): Promise<LedgerEntry> {
-    const { policy, certificate, announcement, charge, lattice, notice } = checked;
+    const { policy, certificate, charge, lattice, notice } = checked;
     const clear = place.cell === NULL && !policy.protectsNull;
-    return this.ledger.drawOnce(keyOf(announcement.terms), { charge, lattice, notice }, () => {
+    return this.ledger.drawOnce(keyOf(checked), { charge, lattice, notice }, () => {
       // Where NULL is sent in the clear, a device without a place draws as well and ignores the result, so that it takes as
       // long as any other.
       const symbol = draw(policy, clear ? 0 : place.cell, certificate, this.environment.randomBits, place.grade);
@@ -420,9 +449,10 @@ export class Device {
   }
 }
 
-/** What this device's report in a campaign is known by. */
-export function keyOf({ serverKey, campaign }: Pick<Terms, "serverKey" | "campaign">): ReportKey {
-  return { serverKey, campaign, report: 0 };
+/** What this device's report in a campaign is known by; every round of a panel asks for a new one. */
+export function keyOf({ announcement, notice }: KeyedCampaign): ReportKey {
+  const { serverKey, campaign, panel } = announcement.terms;
+  return { serverKey, campaign, report: panel ? notice.round : 0 };
 }
 
 function seatOf({ key, participant, round, policyHash, termsHash }: LedgerEntry): Seat {

@@ -8,16 +8,20 @@
 //
 //     odds' ≤ e^{εd} · odds,        so      π' ≤ π e^{εd} / (1 - π + π e^{εd}).
 //
-// The same holds with ε₁ for visiting a place regularly rather than occasionally, and with ε₀ for being in the area at all.
+// The same holds with ε₁ for one grade of visitors or the next, and with ε₀ for being in the area at all.
 // Losses of several reports add up, so after several of them their sum takes the place of each.
 
 import type { Area } from "../area/area";
+import { quoted } from "../errors";
 import { fixed, general, grouped, inPlainWords, percentFixed, percentUp } from "../formatting";
 import { describeUse, moreReports, type Charge, type Spent } from "../limits/charge";
 import type { PrivacyLimits } from "../limits/privacy_limits";
+import { exactSum } from "../platform/exact_sum";
 import type { Policy } from "../policy/policy";
-import { OCCASIONAL, type Place } from "../profile/place";
+import { howOften, type Place } from "../profile/place";
 import { NULL, type Rule } from "../vocabulary";
+import { gradesOf, gradeSpread } from "../policy/grades";
+import type { ParticipantStatus } from "../wire/participant";
 import type { TermsFields } from "../wire/terms";
 import type { EntryState, LedgerEntry } from "./events";
 import { information } from "./information";
@@ -34,14 +38,20 @@ const MAX_SYMBOLS = 5;
 const MAX_CAMPAIGNS = 1000;
 /** e^x overflows a double soon after this; the belief is 100 % long before. */
 const MAX_EXPONENT = 700;
-const ANSWERS: Readonly<Record<string, string>> = {
-  hit: "near a target",
-  other: "not near a target",
-  outside: "not in this area",
-  "grade 1": "a regular visitor, not near a target",
-  "grade 2": "an occasional visitor",
-};
-const OFTEN: Readonly<Record<string, string>> = { "grade 1": "regularly ", "grade 2": "occasionally " };
+const ANSWERS: ReadonlyMap<string, string> = new Map([
+  ["hit", "near a target"],
+  ["other", "not near a target"],
+  ["outside", "not in this area"],
+  ["grade 1", "a regular visitor, not near a target"],
+]);
+const GRADE = /^grade ([1-9][0-9]*)$/;
+/** Symbols that name a part of the map: `place 17` selects for the target there, `cell 17` for none. */
+const NAMES_A_CELL = /^(place|cell) ([0-9]+)(?:, grade ([1-9][0-9]*))?$/;
+
+/** Names of target cells, where the campaign gives any. */
+export type TargetNames = ReadonlyMap<number, string>;
+const NO_NAMES: TargetNames = new Map();
+
 export const ENTRY_STATES: Readonly<Record<EntryState, string>> = {
   joining: "not answered yet",
   drawn: "answered, not confirmed by the server yet",
@@ -55,10 +65,12 @@ export const RECORD =
   "phone can match.";
 export const BORDER = "Two places on either side of a border count as a whole cell apart.";
 export const EDGE = "A place outside the map's edge counts as not being in the area, however near it is.";
+export const BEING_CHOSEN = "Being chosen, or not, tells nobody more about you than your answer did.";
+export const ONCE = "You answer once. Being chosen later tells nobody more.";
 export const RULES: Readonly<Record<Rule, string>> = {
   random: "If you regularly visit several places, your phone picked one of them at random, once.",
   "target-aware":
-    "If you regularly visit a place that the organiser asks about, your phone reports from it rather " +
+    "If you are likely to visit a place that the organiser asks about, your phone reports from it rather " +
     "than from your other places.",
 };
 
@@ -70,8 +82,19 @@ export interface Explanation {
   readonly figures: string;
 }
 
+/** Whether there are grades. */
+export type GradedTerms = Pick<TermsFields, "gradeEpsilon">;
+
 /** The terms as far as explanations need them. */
-export type ExplainedTerms = Pick<TermsFields, "nullEpsilon" | "gradeEpsilon">;
+export type ExplainedTerms = Pick<TermsFields, "nullEpsilon" | "gradeEpsilon" | "lowerDeltas">;
+
+/** The terms as far as it takes to say who asks, and how often. */
+export type RequestTerms = Pick<TermsFields, "name" | "rounds" | "panel" | "renewalS">;
+
+/** The largest loss between two grades at one place: never more than by way of being outside. */
+function betweenGrades(terms: ExplainedTerms, nullEpsilon: number): number {
+  return Math.min(gradeSpread(terms), 2 * nullEpsilon);
+}
 
 /** The most that anyone can believe after a report: π' ≤ π e^{εd} / (1 - π + π e^{εd}). */
 export function largestBelief(before: number, epsilonPerKm: number, distanceKm: number): number {
@@ -85,7 +108,7 @@ export function largestBelief(before: number, epsilonPerKm: number, distanceKm: 
  * Say which place the answer is about, so that the owner sees it before agreeing. `excludedHere` says whether the owner excluded
  * places in this area, which may be why there is none.
  */
-export function describePlace(area: Area, { cell, grade }: Place, terms: ExplainedTerms, excludedHere = false): string {
+export function describePlace(area: Area, { cell, grade }: Place, terms: GradedTerms, excludedHere = false): string {
   if (cell === NULL && excludedHere) {
     return terms.gradeEpsilon === null
       ? "You excluded places in this area and regularly visit no other. Your phone answers as if you regularly visited nowhere here."
@@ -97,18 +120,63 @@ export function describePlace(area: Area, { cell, grade }: Place, terms: Explain
   const { latitude, longitude } = area.centre(cell);
   return (
     `The answer is about the part of the map around ${fixed(latitude, 4)}, ${fixed(longitude, 4)}, which you visit ` +
-    `${grade === OCCASIONAL ? "only occasionally" : "regularly"}. The place itself stays on your phone.`
+    `${howOften(grade)}. The place itself stays on your phone.`
   );
 }
 
-/** Say how the phone will answer, and the answer that is most likely from this place. */
-export function describeReport(policy: Policy, { cell, grade }: Place): string {
+/** Say who asks, for how many answers, and what they are used for. */
+export function describeRequest({ name, rounds, panel, renewalS }: RequestTerms, round: number): string {
+  if (!panel) return `Campaign ${quoted(name)}, round ${round + 1} of ${rounds}, asks for one answer.`;
+  const text = `Panel ${quoted(name)} asks for one answer, which the organiser uses for any number of selections.`;
+  if (renewalS === null || round + 1 === rounds) return text;
+  const left = rounds - round - 1;
+  const again = left === 1 ? "once more" : `${left} more times`;
+  return (
+    `${text} You will be asked ${again}, every ${duration(renewalS)}; each time is a new answer, costs as ` +
+    "much as this one, and is yours to give or not."
+  );
+}
+
+/** Say for how many selections an answer was used, and which of them chose its sender. */
+export function describeUseOfAnswer({ selections, chosen }: Pick<ParticipantStatus, "selections" | "chosen">): string {
+  const times = selections === 1 ? "once" : `${grouped(selections)} times`;
+  if (selections === 0) return "Your answer was not used for a selection yet.";
+  if (chosen.length === 0) return `Your answer was used ${times}; you were not chosen. ${BEING_CHOSEN}`;
+  const word = chosen.length === 1 ? "selection" : "selections";
+  const numbers = chosen.map((number) => number + 1).join(", ");
+  return `Your answer was used ${times}; you were chosen by ${word} ${numbers}. ${BEING_CHOSEN}`;
+}
+
+const UNITS = [
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+] as const;
+
+function duration(seconds: number): string {
+  for (const [unit, length] of UNITS) {
+    if (seconds < 2 * length && seconds !== length) continue;
+    const number = fixed(seconds / length, 0);
+    return number === "1" ? unit : `${number} ${unit}s`;
+  }
+  return `${seconds} seconds`;
+}
+
+/** Say how the phone will answer, how often with another place, and the answer that is most likely from this place. */
+export function describeReport(policy: Policy, { cell, grade }: Place, targetNames = NO_NAMES): string {
   if (cell === NULL && !policy.protectsNull) return "Your phone will say so openly.";
   const probabilities = policy.probabilities(cell, grade);
   const [likeliest = 0] = byProbability(probabilities);
-  const answer = `"${describeSymbol(policy.symbolName(likeliest))}" (${percentText(probabilities[likeliest] as number)})`;
-  if (cell === NULL) return `Your phone will answer at random all the same. The most likely answer is ${answer}.`;
-  return `Your phone will answer at random. From your place the most likely answer is ${answer}.`;
+  const name = describeSymbol(policy.symbolName(likeliest), targetNames);
+  const answer = `"${name}" (${percentText(probabilities[likeliest] as number)})`;
+  const cells = namedCells(policy);
+  let elsewhere = "";
+  if (cells.some((named) => named !== null)) {
+    const others = exactSum(probabilities.filter((_, symbol) => cells[symbol] !== null && cells[symbol] !== cell));
+    elsewhere = ` In ${aboutText(others)} of cases it names a place${cell === NULL ? "" : " other than yours"}.`;
+  }
+  if (cell === NULL) return `Your phone will answer at random all the same.${elsewhere} The most likely answer is ${answer}.`;
+  return `Your phone will answer at random.${elsewhere} From your place the most likely answer is ${answer}.`;
 }
 
 /** List the symbols that this place is most likely to send, with their probabilities. */
@@ -122,12 +190,20 @@ export function reportFigures(policy: Policy, { cell, grade }: Place): string {
 }
 
 /** Name a symbol as a participant would. */
-export function describeSymbol(symbolName: string): string {
-  if (symbolName.startsWith("cell ")) {
-    const [cell = "", grade = ""] = symbolName.slice("cell ".length).split(", ");
-    return `${OFTEN[grade] ?? ""}in part ${cell} of the map`;
-  }
-  return ANSWERS[symbolName] ?? symbolName;
+export function describeSymbol(symbolName: string, targetNames = NO_NAMES): string {
+  const [, kind, cell = "", often] = NAMES_A_CELL.exec(symbolName) ?? [];
+  if (kind === "place") return `near ${targetNames.get(Number(cell)) ?? `the target in part ${cell} of the map`}`;
+  if (kind === "cell") return `${often === undefined ? "" : `${howOften(Number(often) - 1)} `}in part ${cell} of the map`;
+  const grade = GRADE.exec(symbolName)?.[1];
+  return ANSWERS.get(symbolName) ?? (grade === undefined ? symbolName : `a visitor who comes ${howOften(Number(grade) - 1)}`);
+}
+
+/** The cell that each symbol names, if any. */
+export function namedCells(policy: Policy): (number | null)[] {
+  return Array.from({ length: policy.symbolCount }, (_, symbol) => {
+    const cell = NAMES_A_CELL.exec(policy.symbolName(symbol))?.[2];
+    return cell === undefined ? null : Number(cell);
+  });
 }
 
 // --- how much it tells ------------------------------------------------------------------------------------------
@@ -183,7 +259,8 @@ export function lossFigures(epsilonPerKm: number, spent: Spent, neighbourKm: num
 }
 
 /** Say what others can learn about being in the area at all, and about how regularly the place, if any, is visited. */
-export function describePresence({ nullEpsilon, gradeEpsilon }: ExplainedTerms, spent: Spent, hasPlace = true): string {
+export function describePresence(terms: ExplainedTerms, spent: Spent, hasPlace = true): string {
+  const { nullEpsilon, gradeEpsilon } = terms;
   if (nullEpsilon === null) return "The organiser will learn whether you regularly visit anywhere in this area.";
   const added = together(spent.nullEpsilon, nullEpsilon, 1);
   const chance = `Someone who thinks there is a ${percentText(BELIEF_BEFORE)} chance that you`;
@@ -193,7 +270,7 @@ export function describePresence({ nullEpsilon, gradeEpsilon }: ExplainedTerms, 
       `${sureText(nullEpsilon, 1)} after your answer${added}.`
     );
   }
-  const often = ` About whether you visit your place regularly or only occasionally, they can be ${sureText(gradeEpsilon, 1)}.`;
+  const often = ` About how regularly you visit your place, they can be ${sureText(betweenGrades(terms, nullEpsilon), 1)}.`;
   return (
     `${chance} are ever in this area, or that you never are, can be ${sureText(nullEpsilon, 1)} after your ` +
     `answer${added}.${hasPlace ? often : ""}`
@@ -201,13 +278,16 @@ export function describePresence({ nullEpsilon, gradeEpsilon }: ExplainedTerms, 
 }
 
 /** Give ε₀ and ε₁ and the bounds that they mean, and the bound between any two inputs. */
-export function presenceFigures({ nullEpsilon, gradeEpsilon }: ExplainedTerms, spent: Spent): string {
+export function presenceFigures(terms: ExplainedTerms, spent: Spent): string {
+  const { nullEpsilon, gradeEpsilon } = terms;
   if (nullEpsilon === null) {
     return "NULL is sent in the clear: every other symbol proves that there is a frequent place in this area.";
   }
   const lines = [beliefLine(`ε₀ = ${general(nullEpsilon, 6)} for being in this area at all`, nullEpsilon)];
   if (gradeEpsilon !== null) {
-    lines.push(beliefLine(`ε₁ = ${general(gradeEpsilon, 6)} for regular or occasional`, gradeEpsilon));
+    const steps = gradesOf(terms) - 1;
+    const what = `ε₁ = ${general(gradeEpsilon, 6)} for how regularly, times ${steps} between the most and the least regular`;
+    lines.push(beliefLine(what, betweenGrades(terms, nullEpsilon)));
   }
   lines.push(
     "Between any two inputs, whatever their distance and grade, the loss is never more than 2ε₀ = " +
@@ -298,4 +378,10 @@ function sureText(epsilonPerKm: number, distanceKm: number, before = BELIEF_BEFO
 function percentText(share: number): string {
   if (share > ALMOST_SURE && share < 1) return "more than 99 %";
   return percentUp(share, 0).replace("%", " %");
+}
+
+/** Round to the nearest whole percentage; what is rare is not called 0 %, nor what is not certain 100 %. */
+function aboutText(share: number): string {
+  if (share < 1 - ALMOST_SURE) return "less than 1 %";
+  return share > ALMOST_SURE ? "more than 99 %" : `about ${percentFixed(share, 0).replace("%", " %")}`;
 }

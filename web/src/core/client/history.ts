@@ -3,7 +3,7 @@
 import type { Area } from "../area/area";
 import type { RandomBelow } from "../platform/random";
 import { countVisits, type Counts } from "../profile/counts";
-import { recency } from "../profile/methods";
+import { logistic } from "../profile/logistic";
 import type { Periods } from "../profile/periods";
 import { chooseGradedPlace, choosePlace, REGULAR, type Place } from "../profile/place";
 import type { Profile } from "../profile/profile";
@@ -35,13 +35,13 @@ export function historyOf(
   visits: Visits,
   area: Area,
   periods: Periods,
-  halfLifePeriods: number,
+  constants: readonly number[] | null,
   excluded: readonly ExcludedPlace[],
 ): History {
   const allowed = withoutExcluded(visits, excluded);
   const counts = countVisits(allowed, area, periods);
   const never = excludedCells(area, excluded);
-  const profile = [...recency(counts, periods, halfLifePeriods)].filter(([cell]) => !never.has(cell));
+  const profile = [...logistic(counts, periods, constants)].filter(([cell]) => !never.has(cell));
   return { profile: new Map(profile), counts, visits: allowed.length };
 }
 
@@ -50,7 +50,7 @@ export function historyOf(
  * otherwise only those with a frequent place do, as in the paper.
  */
 export function placeToReport(profile: Profile, terms: TermsFields, randomBelow: RandomBelow): Place {
-  const { delta, rule, targets, gradeEpsilon } = terms;
-  if (gradeEpsilon !== null) return chooseGradedPlace(profile, delta, rule, targets, randomBelow);
+  const { delta, lowerDeltas, rule, targets, gradeEpsilon } = terms;
+  if (gradeEpsilon !== null) return chooseGradedPlace(profile, [delta, ...lowerDeltas], rule, targets, randomBelow);
   return { cell: choosePlace(profile, delta, rule, targets, randomBelow), grade: REGULAR };
 }

@@ -41,10 +41,10 @@ function bounded(policy: Policy): Information {
   const table = new Channel(policy);
   const prior = new Float64Array(rows).fill(1 / rows);
   let losses = table.divergences(prior);
-  let most = Math.max(...losses);
+  let most = largest(losses);
   const uniform = losses.reduce((sum, loss, row) => sum + loss * (prior[row] as number), 0);
   for (let step = 0; step < STEPS; step++) {
-    const highest = Math.max(...losses);
+    const highest = largest(losses);
     let total = 0;
     losses.forEach((loss, row) => {
       prior[row] = (prior[row] as number) * Math.exp(loss - highest);
@@ -52,9 +52,14 @@ function bounded(policy: Policy): Information {
     });
     for (let row = 0; row < rows; row++) prior[row] = (prior[row] as number) / total;
     losses = table.divergences(prior);
-    most = Math.min(most, Math.max(...losses));
+    most = Math.min(most, largest(losses));
   }
   return { atMostBits: most / Math.LN2, uniformBits: uniform / Math.LN2 };
+}
+
+/** A call takes only so many arguments; there may be more inputs. */
+function largest(losses: Float64Array): number {
+  return losses.reduce((most, loss) => Math.max(most, loss), -Infinity);
 }
 
 /** P(symbol | input) as one table, and the entropy of each row. */

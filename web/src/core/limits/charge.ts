@@ -12,6 +12,7 @@
 import { InputError, LimitReached } from "../errors";
 import { general, grouped, percentUp } from "../formatting";
 import { exactSum } from "../platform/exact_sum";
+import { gradeSpread } from "../policy/grades";
 import type { PrivacyLimits } from "./privacy_limits";
 
 const DID_NOT_ANSWER = "Your phone did not answer.";
@@ -25,6 +26,7 @@ export interface ProtectedTerms {
   readonly nullEpsilon: number | null;
   /** null if how regularly the place is visited is not asked. */
   readonly gradeEpsilon: number | null;
+  readonly lowerDeltas: readonly number[];
 }
 
 /** What one report costs. */
@@ -38,7 +40,7 @@ export interface Charge {
 export function chargeOf(terms: ProtectedTerms, limits: Pick<PrivacyLimits, "leastCharge">): Charge {
   const least = limits.leastCharge;
   const clear = terms.nullEpsilon === null;
-  const nullEpsilon = terms.nullEpsilon === null ? 0 : Math.max(terms.nullEpsilon, terms.gradeEpsilon ?? 0, least);
+  const nullEpsilon = terms.nullEpsilon === null ? 0 : Math.max(terms.nullEpsilon, gradeSpread(terms), least);
   return { epsilonPerKm: Math.max(terms.epsilonPerKm, least), nullEpsilon, clear };
 }
 

@@ -1,7 +1,7 @@
 // Define the limits that a device's owner sets; they are kept in the device's ledger, never typed at every call.
 
 import { InputError } from "../errors";
-import { DEFAULT_EPSILON_PER_KM, DEFAULT_GRADE_EPSILON, DEFAULT_NULL_EPSILON } from "../vocabulary";
+import { DEFAULT_EPSILON_PER_KM, DEFAULT_NULL_EPSILON } from "../vocabulary";
 
 /** Over what time the losses of reports add up: for ever, or over any twelve months. */
 export const SPANS = ["lifetime", "twelve-months"] as const;
@@ -13,7 +13,7 @@ export interface PrivacyLimits {
   readonly epsilonPerKm: number;
   /** Largest loss ε₀ about being in the area at all, in one report. */
   readonly nullEpsilon: number;
-  /** Largest loss ε₁ about how regularly the place is visited, in one report. */
+  /** Largest loss about how regularly the place is visited, in one report: between the most and the least regular visitor. */
   readonly gradeEpsilon: number;
   /** Largest sum of ε per km over all reports. */
   readonly totalEpsilonPerKm: number;
@@ -45,7 +45,7 @@ export type LimitName = keyof PrivacyLimits;
 export const DEFAULT_LIMITS: PrivacyLimits = {
   epsilonPerKm: DEFAULT_EPSILON_PER_KM,
   nullEpsilon: DEFAULT_NULL_EPSILON,
-  gradeEpsilon: DEFAULT_GRADE_EPSILON,
+  gradeEpsilon: DEFAULT_NULL_EPSILON,
   totalEpsilonPerKm: 3 * DEFAULT_EPSILON_PER_KM,
   totalNullEpsilon: 3 * DEFAULT_NULL_EPSILON,
   clearReports: 0,

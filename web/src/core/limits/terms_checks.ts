@@ -15,12 +15,13 @@ import type { Policy } from "../policy/policy";
 import { checkDelta } from "../profile/profile";
 import type { Progress } from "../vocabulary";
 import type { Announcement } from "../wire/participant";
+import { gradesOf, gradeSpread } from "../policy/grades";
 import type { TermsFields } from "../wire/terms";
 import { checkMap, NOT_TAKING_PART } from "./map_checks";
 import type { PrivacyLimits } from "./privacy_limits";
 
-/** How regularly a place is visited: regularly or occasionally. */
-const GRADES = 2;
+/** Twice ln 8 is not more than ln 64 by a rounding error. */
+const SPREAD_ROUNDING = 1e-9;
 
 /** Check the terms against the limits for one report, and return their area; no policy and no place is needed. */
 export async function checkTerms(terms: TermsFields, limits: PrivacyLimits): Promise<Area> {
@@ -46,14 +47,13 @@ export function checkPolicy(policy: Policy, announcement: Announcement, area: Ar
       `The policy has the hash ${policy.hash}, but ${notice?.policyHash ?? "none"} was announced.`,
     );
   }
-  const targets = [...terms.targets].sort((a, b) => a - b);
   const announced: readonly (readonly [name: string, found: unknown, expected: unknown])[] = [
     ["area", policy.area.digest, area.digest],
-    ["targets", policy.targets.join(), targets.join()],
+    ["targets", policy.targets.join(), terms.targets.join()],
     ["epsilon_per_km", policy.epsilonPerKm, terms.epsilonPerKm],
     ["null_epsilon", policy.nullEpsilon, terms.nullEpsilon],
     ["grade_epsilon", policy.gradeEpsilon, terms.gradeEpsilon],
-    ["grades", policy.grades, terms.gradeEpsilon === null ? 1 : GRADES],
+    ["grades", policy.grades, gradesOf(terms)],
   ];
   for (const [name, found, expected] of announced) {
     if (found !== expected) {
@@ -111,10 +111,12 @@ function checkLosses(terms: TermsFields, limits: PrivacyLimits): void {
       `The campaign announces ε₀ = ${general(nullEpsilon, 6)}; this device accepts at most ${general(limits.nullEpsilon, 6)}.`,
     );
   }
-  if (gradeEpsilon !== null && gradeEpsilon > limits.gradeEpsilon) {
+  const spread = gradeSpread(terms);
+  if (gradeEpsilon !== null && spread > limits.gradeEpsilon * (1 + SPREAD_ROUNDING)) {
     throw new OutsideLimits(
       `This campaign could learn more about how regularly you visit a place than your limit allows. ${NOT_TAKING_PART}`,
-      `The campaign announces ε₁ = ${general(gradeEpsilon, 6)}; this device accepts at most ${general(limits.gradeEpsilon, 6)}.`,
+      `The campaign announces ε₁ = ${general(gradeEpsilon, 6)} from each of ${gradesOf(terms)} grades to the next, ` +
+        `${general(spread, 6)} in all; this device accepts at most ${general(limits.gradeEpsilon, 6)}.`,
     );
   }
 }

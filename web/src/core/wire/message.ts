@@ -84,6 +84,12 @@ export class MessageReader {
     return found;
   }
 
+  flag(field: string): boolean {
+    const value = this.get(field);
+    if (typeof value !== "boolean") throw new InputError(field, value, "should be true or false");
+    return value;
+  }
+
   digest(field: string): string {
     return this.text(field, DIGEST, "should be SHA-256 in hex: 64 digits and letters a to f");
   }

@@ -1,11 +1,11 @@
 // The messages between a device and the server. A report has the same size for every symbol and for NULL; a status takes
 // STATUS_BYTES whether the participant is selected or not.
 
-import type { PlainObject } from "../codec";
+import type { Json, PlainObject } from "../codec";
 import { InputError } from "../errors";
 import type { Bytes } from "../platform/bytes";
 import { sha256Hex } from "../platform/sha256";
-import { CAMPAIGN_STATES, PARTICIPANT_STATES, type CampaignState, type ParticipantState } from "../vocabulary";
+import { CAMPAIGN_STATES, MAX_CHOSEN_SHOWN, PARTICIPANT_STATES, type CampaignState, type ParticipantState } from "../vocabulary";
 import { MessageReader, PROTOCOL, toBytes } from "./message";
 import { OFFER, readRoundNotice, readTerms, type RoundNotice, type Terms } from "./terms";
 
@@ -123,6 +123,10 @@ export interface ParticipantStatus {
   readonly state: ParticipantState;
   /** For those who are selected. */
   readonly offer: string | null;
+  /** How many selections used the report so far; of a panel any number may follow. */
+  readonly selections: number;
+  /** The numbers of the selections that chose the participant, the last of them if there are many. */
+  readonly chosen: readonly number[];
 }
 
 export function readStatus(data: Uint8Array): ParticipantStatus {
@@ -133,10 +137,27 @@ export function readStatus(data: Uint8Array): ParticipantStatus {
     if ((offer !== null) !== (state === "selected")) {
       throw new InputError("offer", offer, "should be present for selected participants only");
     }
+    const chosen = readChosen(message.get("chosen"));
+    if (chosen.length > 0 !== (state === "selected")) {
+      throw new InputError("chosen", chosen, "should name a selection for selected participants only");
+    }
     message.text("padding", /^ *$/, "should be blanks");
     if (data.length !== STATUS_BYTES) {
       throw new InputError("status", `${data.length} bytes`, `should take ${STATUS_BYTES}`);
     }
-    return { campaign: message.campaign(), participant: message.whole("participant"), state, offer };
+    const selections = message.whole("selections");
+    return { campaign: message.campaign(), participant: message.whole("participant"), state, offer, selections, chosen };
+  });
+}
+
+function readChosen(value: Json): number[] {
+  if (!Array.isArray(value) || value.length > MAX_CHOSEN_SHOWN) {
+    throw new InputError("chosen", value, `should be a list of at most ${MAX_CHOSEN_SHOWN} selections`);
+  }
+  return value.map((number) => {
+    if (typeof number !== "bigint" || number < 0n || number >= 2n ** 53n) {
+      throw new InputError("chosen", number, "should be whole numbers");
+    }
+    return Number(number);
   });
 }

@@ -10,7 +10,9 @@ import {
   describeReport,
   describeSymbol,
   informationFigures,
+  namedCells,
   reportFigures,
+  type GradedTerms,
 } from "../../core/client/explain";
 import type { Policy } from "../../core/policy/policy";
 import type { Counts } from "../../core/profile/counts";
@@ -24,6 +26,8 @@ import type { AnswerChance, MapView, OtherSymbols, PickedPlace, PlacesView, Plac
 const MAX_REGIONS = 4000;
 const MAX_PLACES = 100;
 const MAX_SYMBOLS = 5;
+/** So many answers are listed at least of those that do not count towards being selected. */
+const MIN_OTHER_SYMBOLS = 2;
 
 /** What is known of the owner's places in a campaign's area; which one is reported is not decided here. */
 export async function findPlaces(
@@ -68,7 +72,7 @@ export async function pickedPlace(
     grade: place.grade,
     centre: centre === null ? null : [centre.latitude, centre.longitude],
     radiusKm: none ? DEFAULT_RADIUS_KM : Math.max(DEFAULT_RADIUS_KM, await reachKm(area, place.cell)),
-    reply: replyPreview(policy, area, place, announcement.terms.gradeEpsilon, excludedHere),
+    reply: replyPreview(policy, area, place, announcement.terms, excludedHere),
   };
 }
 
@@ -88,15 +92,16 @@ export function replyPreview(
   policy: Policy,
   area: Area,
   place: Place,
-  gradeEpsilon: number | null,
+  terms: GradedTerms,
   excludedHere = false,
 ): ReplyPreview {
   const none = place.cell === NULL;
   const said = {
-    place: describePlace(area, place, { nullEpsilon: policy.nullEpsilon, gradeEpsilon }, excludedHere),
+    place: describePlace(area, place, terms, excludedHere),
     text: describeReport(policy, place),
     information: describeInformation(policy),
     figures: `${reportFigures(policy, place)}\n${informationFigures(policy)}`,
+    namesPlaces: namedCells(policy).some((cell) => cell !== null),
     none,
   };
   if (none && !policy.protectsNull) return { ...said, clear: true, chances: [], others: [] };
@@ -109,7 +114,8 @@ export function replyPreview(
   const others: OtherSymbols[] = [];
   for (const selecting of [true, false]) {
     const group = all.filter((one) => one.selecting === selecting);
-    const left = group.splice(MAX_SYMBOLS - chances.length);
+    const room = selecting ? MAX_SYMBOLS - Math.min(MIN_OTHER_SYMBOLS, all.length - group.length) : MAX_SYMBOLS - chances.length;
+    const left = group.splice(room);
     chances.push(...group);
     if (left.length) others.push({ symbols: left.length, share: left.reduce((sum, { share }) => sum + share, 0), selecting });
   }

@@ -25,6 +25,8 @@ export interface KeptCampaign {
   readonly server: string;
   readonly campaign: string;
   readonly name: string | null;
+  /** Whether it is a panel; null if it was not looked at here. */
+  readonly panel: boolean | null;
   readonly at: number;
   readonly replies: readonly (readonly [path: string, body: Uint8Array<ArrayBuffer>])[];
   readonly answered: StatusAnswer | null;
@@ -87,7 +89,7 @@ export class LocalData {
   keep({ server, campaign }: Pick<KeptCampaign, "server" | "campaign">, changes: Partial<KeptCampaign>): Promise<void> {
     return this.alone("readwrite", CAMPAIGNS, async (store) => {
       const before = await resultOf(store.get([server, campaign]) as IDBRequest<KeptCampaign | undefined>);
-      const blank: KeptCampaign = { server, campaign, name: null, at: 0, replies: [], answered: null };
+      const blank: KeptCampaign = { server, campaign, name: null, panel: null, at: 0, replies: [], answered: null };
       await resultOf(store.put({ ...blank, ...before, ...changes }));
     });
   }

@@ -102,6 +102,7 @@ export class ParticipantWorker implements WorkerApi {
         sources: await this.#localData.sources(),
         answered: mine?.answered ?? null,
         name: mine?.name ?? null,
+        panel: mine?.panel ?? null,
         known: known(entries, kept),
       };
     } catch (error) {
@@ -124,12 +125,12 @@ export class ParticipantWorker implements WorkerApi {
     this.#transport.restore();
     try {
       const checked = await this.#checked(null);
-      const { name } = checked.info;
-      await this.#keep({ name, at: Date.now(), replies: this.#transport.replies });
+      const { name, panel } = checked.info;
+      await this.#keep({ name, panel, at: Date.now(), replies: this.#transport.replies });
       return checked;
     } catch (error) {
       const info = this.#announced();
-      if (info !== null) await this.#keep({ name: info.name });
+      if (info !== null) await this.#keep({ name: info.name, panel: info.panel });
       if (error instanceof ServerUnreachable && this.#transport.unanswered) {
         const kept = (await this.#localData.kept()).find((one) => this.#isHere(one));
         if (kept !== undefined && kept.replies.length > 1) return this.#lookAtKept(kept);
@@ -140,7 +141,7 @@ export class ParticipantWorker implements WorkerApi {
 
   async places(): Promise<PlacesView> {
     const checked = this.#shown();
-    return this.#placesView(checked, await this.#ledger.pendingPlace(keyOf(checked.announcement.terms)));
+    return this.#placesView(checked, await this.#ledger.pendingPlace(keyOf(checked)));
   }
 
   async pickPlace(): Promise<PlacesView> {
@@ -193,11 +194,12 @@ export class ParticipantWorker implements WorkerApi {
 
   /** After the owner's yes: a seat, one draw, one report. What was drawn before is sent again, unchanged. */
   async join(invite: string | null, seen: ShownChoice | null): Promise<EntryView> {
-    try {
-      return entryView(await this.#alone(() => this.#join(invite, seen)));
-    } catch (error) {
-      throw new FailureError(failureOf(error, this.#announced()));
-    }
+    return this.#takePart("join", invite, seen);
+  }
+
+  /** A new answer in a later round of a panel, after the owner's yes. */
+  async renew(invite: string | null, seen: ShownChoice | null): Promise<EntryView> {
+    return this.#takePart("renew", invite, seen);
   }
 
   agree(seen: ShownChoice | null): Promise<void> {
@@ -207,8 +209,9 @@ export class ParticipantWorker implements WorkerApi {
 
   async status(): Promise<StatusAnswer> {
     try {
-      const { state, offer } = await this.#device(this.#ledger).status(this.#address.campaign);
-      const answered = { state, offer, at: Date.now() };
+      const { state, offer, selections, chosen } = await this.#device(this.#ledger).status(this.#address.campaign);
+      const renewal = await this.#roundToRenew();
+      const answered = { state, offer, selections, chosen, renewal, at: Date.now() };
       await this.#keep({ answered });
       return answered;
     } catch (error) {
@@ -279,11 +282,31 @@ export class ParticipantWorker implements WorkerApi {
     }
   }
 
-  #join(invite: string | null, seen: ShownChoice | null): Promise<LedgerEntry> {
+  /** The open round of a panel, if it is later than this device's answer; of other campaigns nothing more is asked. */
+  async #roundToRenew(): Promise<number | null> {
+    const { server, campaign } = this.#address;
+    const kept = (await this.#localData.kept()).find((one) => this.#isHere(one));
+    if (kept?.panel === false) return null;
+    const { terms, notice, state } = await this.#client().campaign(campaign);
+    await this.#keep({ panel: terms.panel });
+    const entry = await this.#ledger.find(campaign, server);
+    const asks = terms.panel && state === "open" && notice !== null && entry !== null;
+    return asks && notice.round > entry.key.report ? notice.round : null;
+  }
+
+  async #takePart(how: "join" | "renew", invite: string | null, seen: ShownChoice | null): Promise<EntryView> {
+    try {
+      return entryView(await this.#alone(() => this.#send(how, invite, seen)));
+    } catch (error) {
+      throw new FailureError(failureOf(error, this.#announced()));
+    }
+  }
+
+  #send(how: "join" | "renew", invite: string | null, seen: ShownChoice | null): Promise<LedgerEntry> {
     const { campaign, link } = this.#address;
     this.#seen = seen;
     if (this.#current !== null) this.#transport.useShown();
-    return this.#device(this.#ledger).join(campaign, (checked) => this.#placeToReport(checked), {
+    return this.#device(this.#ledger)[how](campaign, (checked) => this.#placeToReport(checked), {
       invite,
       link,
       agree: () => this.#seen !== null,
@@ -319,8 +342,7 @@ export class ParticipantWorker implements WorkerApi {
   }
 
   #device(ledger: Ledger): Device {
-    const client = new ParticipantClient(this.#transport, this.#retryPolicy);
-    return new Device(DEFAULT_SETTINGS, ledger, client, this.#address.server, {
+    return new Device(DEFAULT_SETTINGS, ledger, this.#client(), this.#address.server, {
       ...DEFAULT_ENVIRONMENT,
       check: (policy, announcement, area) => {
         const { terms, notice } = announcement;
@@ -337,6 +359,10 @@ export class ParticipantWorker implements WorkerApi {
         return certificate;
       },
     });
+  }
+
+  #client(): ParticipantClient {
+    return new ParticipantClient(this.#transport, this.#retryPolicy);
   }
 
   #logging(server: string): LoggingTransport {
@@ -399,16 +425,16 @@ function known(entries: readonly EntryView[], kept: readonly KeptCampaign[]): De
 
 function entryView({ key, name, server, state, charge, symbol, symbolName, reason, at }: LedgerEntry): EntryView {
   const answer = symbol === null ? null : describeSymbol(symbolName);
-  const { campaign, serverKey } = key;
-  return { campaign, name, server, serverKey, state, charge, drawn: symbol !== null, answer, reason, at };
+  const { campaign, serverKey, report } = key;
+  return { campaign, name, server, serverKey, report, state, charge, drawn: symbol !== null, answer, reason, at };
 }
 
 function infoView({ terms, notice, state }: Announcement): AnnouncementView {
   const { campaign, name, offer, epsilonPerKm, delta, period, nullEpsilon, gradeEpsilon, rule, enrolment, rounds } = terms;
-  const { serverKey, hash: termsHash } = terms;
+  const { serverKey, hash: termsHash, lowerDeltas, panel, renewalS } = terms;
   const round = notice?.round ?? null;
-  const promised = { epsilonPerKm, nullEpsilon, gradeEpsilon, delta, period, rule };
-  return { campaign, name, offer, ...promised, enrolment, rounds, round, state, serverKey, termsHash };
+  const promised = { epsilonPerKm, nullEpsilon, gradeEpsilon, delta, lowerDeltas, period, rule };
+  return { campaign, name, offer, ...promised, enrolment, rounds, round, panel, renewalS, state, serverKey, termsHash };
 }
 
 function checkedView(checked: CheckedCampaign, offlineSince: number | null): CheckedView {

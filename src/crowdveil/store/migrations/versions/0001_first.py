@@ -45,14 +45,10 @@ def _tables() -> None:
         sa.Column("offer", sa.Text, nullable=False),
         sa.Column("seed", sa.String(64), nullable=False),
         sa.Column("created", sa.BigInteger, nullable=False),
-        sa.Column("hits", sa.Integer),
-        sa.Column("short", sa.Integer),
+        sa.Column("panel", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("id", name="campaigns_pk"),
         sa.CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
         sa.CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),
-        sa.CheckConstraint(
-            "(state = 'finished') = (hits IS NOT NULL) AND (hits IS NULL) = (short IS NULL)", name="campaigns_finished"
-        ),
     )
     op.create_table(
         "rounds",
@@ -64,6 +60,7 @@ def _tables() -> None:
         sa.Column("policy_hash", sa.String(64)),
         sa.Column("symbols", sa.Integer),
         sa.Column("size", sa.Integer),
+        sa.Column("opened", sa.BigInteger),
         sa.Column("deadline", sa.BigInteger),
         sa.Column("notice", sa.Text),
         sa.Column("counts", sa.Text),
@@ -93,8 +90,9 @@ def _tables() -> None:
     op.create_table(
         "invites",
         sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("round", sa.Integer, nullable=False),
         sa.Column("invite_hash", sa.String(64), nullable=False),
-        sa.PrimaryKeyConstraint("campaign", "invite_hash", name="invites_pk"),
+        sa.PrimaryKeyConstraint("campaign", "round", "invite_hash", name="invites_pk"),
         sa.ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="invites_campaign"),
     )
     op.create_table(
@@ -155,22 +153,45 @@ def _tables() -> None:
         sa.Column("prior", sa.Text, nullable=False),
         sa.Column("grade_shares", sa.Text, nullable=False),
         sa.Column("outside_share", sa.Double, nullable=False),
-        sa.Column("expected_coverage", sa.Double, nullable=False),
+        sa.Column("expected_coverage", sa.Double),
+        sa.Column("expectation", sa.Text),
         sa.PrimaryKeyConstraint("campaign", "round", name="estimates_pk"),
         sa.ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="estimates_round"),
     )
     op.create_table(
         "selections",
         sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("number", sa.Integer, nullable=False),
+        sa.Column("request", sa.Text),
+        sa.Column("made", sa.BigInteger, nullable=False),
+        sa.Column("rounds", sa.Integer, nullable=False),
+        sa.Column("people", sa.Integer, nullable=False),
+        sa.Column("missing", sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "number", name="selections_pk"),
+        sa.ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="selections_campaign"),
+        sa.CheckConstraint("number >= 0", name="selections_number"),
+        sa.CheckConstraint("people >= 0", name="selections_people"),
+    )
+    op.create_table(
+        "selected",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("selection", sa.Integer, nullable=False),
         sa.Column("rank", sa.Integer, nullable=False),
         sa.Column("participant", sa.BigInteger, nullable=False),
+        sa.Column("target", sa.Integer, nullable=False),
         sa.Column("chance", sa.Double, nullable=False),
-        sa.PrimaryKeyConstraint("campaign", "rank", name="selections_pk"),
+        sa.Column("chosen", sa.String(6), nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "selection", "rank", name="selected_pk"),
         sa.ForeignKeyConstraint(
-            ["campaign", "participant"], ["reports.campaign", "reports.participant"], name="selections_reported"
+            ["campaign", "selection"], ["selections.campaign", "selections.number"], name="selected_by"
         ),
-        sa.UniqueConstraint("participant", "campaign", name="selections_once"),
-        sa.CheckConstraint("rank >= 0", name="selections_rank"),
+        sa.ForeignKeyConstraint(
+            ["campaign", "participant"], ["reports.campaign", "reports.participant"], name="selected_reported"
+        ),
+        sa.UniqueConstraint("participant", "campaign", "selection", name="selected_once"),
+        sa.CheckConstraint("rank >= 0", name="selected_rank"),
+        sa.CheckConstraint("target >= 0", name="selected_target"),
+        sa.CheckConstraint("chosen IN ('symbol', 'filled')", name="selected_chosen"),
     )
 
 
@@ -181,7 +202,9 @@ NEVER_CHANGED = "is never changed or deleted"
 ONLY_WITH_SEAT = "a report is deleted only with its seat"
 ONLY_WHILE_OPEN = "a seat is deleted only while its round is open"
 COUNTS_FIT = "the counts of a closed round add up to its reports"
-NEEDS_CLOSED = "a selection is made once, when the campaign is closed"
+NEEDS_CLOSED = "a selection is made once, when the campaign is closed, or of a panel that is not finished"
+FINISHED_SELECTS = "a campaign that is asked once is finished by its selection"
+ONLY_ITS_PEOPLE = "a selection has as many people as it says"
 
 
 def _sqlite_triggers() -> None:
@@ -202,8 +225,19 @@ def _sqlite_triggers() -> None:
         BEGIN SELECT RAISE(ABORT, '{COUNTS_FIT}'); END""")
     op.execute(f"""
         CREATE TRIGGER selections_once_closed BEFORE INSERT ON selections
-        WHEN (SELECT state FROM campaigns WHERE id = NEW.campaign) <> 'closed'
+        WHEN NOT EXISTS (
+            SELECT 1 FROM campaigns WHERE id = NEW.campaign
+            AND (CASE WHEN panel THEN state IN ('open', 'paused') ELSE state = 'closed' AND NEW.number = 0 END))
         BEGIN SELECT RAISE(ABORT, '{NEEDS_CLOSED}'); END""")
+    op.execute(f"""
+        CREATE TRIGGER campaigns_finished BEFORE UPDATE ON campaigns
+        WHEN NEW.state = 'finished' AND NOT NEW.panel
+            AND NOT EXISTS (SELECT 1 FROM selections WHERE campaign = NEW.id)
+        BEGIN SELECT RAISE(ABORT, '{FINISHED_SELECTS}'); END""")
+    op.execute(f"""
+        CREATE TRIGGER selected_only_its_people BEFORE INSERT ON selected
+        WHEN NEW.rank >= (SELECT people FROM selections WHERE campaign = NEW.campaign AND number = NEW.selection)
+        BEGIN SELECT RAISE(ABORT, '{ONLY_ITS_PEOPLE}'); END""")
     op.execute(f"""
         CREATE TRIGGER reports_only_with_seat BEFORE DELETE ON reports
         WHEN EXISTS (SELECT 1 FROM participants WHERE campaign = OLD.campaign AND number = OLD.participant)
@@ -219,6 +253,7 @@ def _sqlite_triggers() -> None:
         ("participants", ("UPDATE",), ""),
         ("signing_keys", ("UPDATE", "DELETE"), ""),
         ("selections", ("UPDATE", "DELETE"), ""),
+        ("selected", ("UPDATE", "DELETE"), ""),
         ("rounds", ("UPDATE", "DELETE"), closed),
     ):
         for verb in verbs:
@@ -254,9 +289,28 @@ def _postgresql_triggers() -> None:
     op.execute(f"""
         CREATE FUNCTION crowdveil_selections_once_closed() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-            PERFORM 1 FROM campaigns WHERE id = NEW.campaign AND state = 'closed' FOR SHARE;
+            PERFORM 1 FROM campaigns WHERE id = NEW.campaign
+                AND (CASE WHEN panel THEN state IN ('open', 'paused') ELSE state = 'closed' AND NEW.number = 0 END)
+                FOR SHARE;
             IF NOT FOUND THEN
                 RAISE EXCEPTION '{NEEDS_CLOSED}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN NEW;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_campaigns_finished() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF NOT NEW.panel AND NOT EXISTS (SELECT 1 FROM selections WHERE campaign = NEW.id) THEN
+                RAISE EXCEPTION '{FINISHED_SELECTS}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN NEW;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_selected_only_its_people() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF NEW.rank >= (SELECT people FROM selections
+                            WHERE campaign = NEW.campaign AND number = NEW.selection) THEN
+                RAISE EXCEPTION '{ONLY_ITS_PEOPLE}' USING ERRCODE = 'integrity_constraint_violation';
             END IF;
             RETURN NEW;
         END $$""")
@@ -289,6 +343,8 @@ def _postgresql_triggers() -> None:
         ("reports_open_round", "BEFORE INSERT ON reports FOR EACH ROW"),
         ("rounds_closed_counts", "BEFORE UPDATE ON rounds FOR EACH ROW WHEN (NEW.state = 'closed')"),
         ("selections_once_closed", "BEFORE INSERT ON selections FOR EACH ROW"),
+        ("campaigns_finished", "BEFORE UPDATE ON campaigns FOR EACH ROW WHEN (NEW.state = 'finished')"),
+        ("selected_only_its_people", "BEFORE INSERT ON selected FOR EACH ROW"),
         ("reports_only_with_seat", "BEFORE DELETE ON reports FOR EACH ROW"),
         ("participants_while_open", "BEFORE DELETE ON participants FOR EACH ROW"),
     ):
@@ -299,6 +355,7 @@ def _postgresql_triggers() -> None:
         ("participants", "UPDATE", ""),
         ("signing_keys", "UPDATE OR DELETE", ""),
         ("selections", "UPDATE OR DELETE", ""),
+        ("selected", "UPDATE OR DELETE", ""),
         ("rounds", "UPDATE OR DELETE", "WHEN (OLD.state = 'closed')"),
     ):
         op.execute(f"CREATE TRIGGER {table}_kept BEFORE {verbs} ON {table} FOR EACH ROW {when} {never}")

@@ -1,0 +1,164 @@
+"""`crowdveil campaign expect`, `select` and `selections`: ask a panel for people, and look at what to expect first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crowdveil.area import Area
+from crowdveil.campaign.request import name_place
+from crowdveil.cli.campaign_plan import place_fields, read_numbers
+from crowdveil.cli.campaign_view import show_places, when
+from crowdveil.cli.connection import operator
+from crowdveil.cli.console import in_bytes, note, show, show_json, show_rows, working
+from crowdveil.cli.files import check_destination, write_private
+from crowdveil.cli.options import missing, read_duration, read_whole, refuse, taking
+from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find_targets
+from crowdveil.client import Operator
+from crowdveil.codec import canonical_json
+from crowdveil.wire import PROTOCOL, PanelRequest, SelectionView
+
+EXPECT = """\b
+Examples:
+  crowdveil campaign expect city-panel --targets shops.csv --each 3
+  crowdveil campaign expect city-panel --targets "40.7527, -73.9772" --wanted 20
+"""
+SELECT = """\b
+Examples:
+  crowdveil campaign select city-panel --targets shops.csv --each 3 --out chosen.csv
+  crowdveil campaign select city-panel --targets 3,17 --wanted 20 --at-most 1 --within 30d --out chosen.csv
+"""
+
+Id = Annotated[str, typer.Argument(help="The panel's ID.", metavar="ID")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+RequestFields = dict[str, Any]
+
+
+def request_fields(
+    targets: Annotated[str | None, typer.Option(help=TARGETS_HELP, metavar="PLACES")] = None,
+    keep_apart: KeepApart = False,
+    leave_out_outside: LeaveOutOutside = False,
+    wanted: Annotated[
+        str | None, typer.Option(help="How many people to select, at any of the places.", metavar="NUMBER")
+    ] = None,
+    each: Annotated[
+        str | None, typer.Option(help="Instead of --wanted: so many people for each place.", metavar="NUMBER")
+    ] = None,
+    numbers: Annotated[
+        str | None,
+        typer.Option(help="Instead of --wanted: how many people for each place, such as 3,5,2.", metavar="LIST"),
+    ] = None,
+    at_most: Annotated[
+        str | None, typer.Option(help="How often one person may be chosen, this time included.", metavar="NUMBER")
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(help="With --at-most: only selections of this time count, such as 30d.", metavar="TIME"),
+    ] = None,
+    other_cells: Annotated[
+        bool,
+        typer.Option(
+            "--other-cells",
+            help="Also ask for cells that are not among the panel's places; their visitors are known less well.",
+        ),
+    ] = False,
+) -> RequestFields:
+    """Read what is asked of a panel, all but the cells, which need the panel's map."""
+    if targets is None:
+        raise missing("targets", "name the places to cover, or a file of them")
+    refuse({"within": None if at_most is not None else within}, "applies only with --at-most")
+    said = {name: text for name, text in (("wanted", wanted), ("each", each), ("numbers", numbers)) if text is not None}
+    refuse(dict(list(said.items())[1:]), f"can't be combined with --{next(iter(said), '')}")
+    return {
+        "targets": targets,
+        "keep_apart": keep_apart,
+        "leave_out_outside": leave_out_outside,
+        "wanted": None if wanted is None else read_whole("wanted", wanted, 1),
+        "each": each,
+        "numbers": numbers,
+        "at_most": None if at_most is None else read_whole("at-most", at_most, 1),
+        "within_s": None if within is None else read_duration("within", within),
+        "other_cells": other_cells,
+    }
+
+
+@taking(operator)
+@taking(request_fields)
+def expect(fields: RequestFields, server: Operator, campaign: Id, json: AsJson = False) -> None:
+    """Say how many people a selection would bring to each place.
+
+    Nobody is selected. Before the first answers are in, the figures assume that people are spread as the plan says.
+    """
+    asked = _request(server, campaign, fields)
+    with working("computing what to expect"):
+        found = server.expect(campaign, asked)
+    if json:
+        show_json(found.model_dump(mode="json"))
+    else:
+        show_places(asked.target_names, found)
+
+
+@taking(operator)
+@taking(request_fields)
+def select(
+    fields: RequestFields,
+    server: Operator,
+    campaign: Id,
+    out: Annotated[Path, typer.Option(help="Where to write who was selected (.csv).", metavar="FILE")],
+    json: AsJson = False,
+) -> None:
+    """Select people from a panel's answers.
+
+    No phone takes part in it, and nobody learns more about anyone. People who were chosen less often before come first
+    among those who are alike. The selection is kept in the panel's record, which anyone can audit.
+    """
+    check_destination("out", out, (".csv",))
+    asked = _request(server, campaign, fields)
+    with working("selecting"):
+        made = server.select(campaign, asked)
+        size = write_private(out, server.selection_csv(campaign, made.number).encode())
+    if json:
+        show_json(made.model_dump(mode="json"))
+        return
+    facts = {"panel": campaign, "selection": str(made.number + 1), "selected": f"{made.selected:,}"}
+    show("Selection", facts | {"written": f"{out} ({in_bytes(size)})"})
+    for place, few in enumerate(made.missing):
+        if few:
+            where = f"place {name_place(asked.target_names, place)}" if asked.numbers is not None else "all"
+            note(f"{few:,} fewer than wanted at {where}.")
+
+
+@taking(operator)
+def selections(server: Operator, campaign: Id, json: AsJson = False) -> None:
+    """List the selections of a campaign, the oldest first."""
+    found = server.selections(campaign)
+    if json:
+        show_json(found.model_dump(mode="json"))
+        return
+    header = ["selection", "made", "places", "wanted", "selected"]
+    show_rows("Selections", header, [_row(one) for one in found.selections])
+
+
+def _request(server: Operator, campaign: str, fields: RequestFields) -> PanelRequest:
+    """Find the cells of the places on the panel's map."""
+    plan = server.view(campaign).plan
+    area = Area.from_description(plan.area)
+    names = {"keep_apart": fields["keep_apart"], "leave_out_outside": fields["leave_out_outside"]}
+    covered = find_targets(fields["targets"], area, **names)
+    asked: dict[str, Any] = {name: fields[name] for name in ("wanted", "at_most", "within_s", "other_cells")}
+    if fields["wanted"] is None:
+        asked["numbers"] = read_numbers(covered, fields["each"], fields["numbers"])
+    given = {name: value for name, value in asked.items() if value is not None}
+    return PanelRequest.from_bytes(canonical_json({"protocol": PROTOCOL, **place_fields(covered), **given}).encode())
+
+
+def _row(one: SelectionView) -> list[str]:
+    asked = one.request
+    if asked is None:
+        return [str(one.number + 1), when(one.made), "those of the plan", "as planned", f"{one.selected:,}"]
+    wanted = (
+        f"{asked.wanted:,} in all" if asked.numbers is None else ", ".join(f"{number:,}" for number in asked.numbers)
+    )
+    return [str(one.number + 1), when(one.made), f"{len(asked.targets):,}", wanted, f"{one.selected:,}"]

@@ -1,0 +1,218 @@
+"""Serve operators: ask a panel for people, look at what to expect first, list and export selections, export the record.
+
+A selection uses the reports of the rounds that are closed. No device takes part in it, and its answer tells nobody
+more. It is stored under the number that the operator's program names, which is the next one: a request that is sent
+again after a lost answer therefore selects nobody twice.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from fastapi import APIRouter, Request, Response
+from fastapi.concurrency import run_in_threadpool
+
+from crowdveil.campaign import State, forecast, resume
+from crowdveil.campaign.from_wire import expectation_message, plan_from_wire, request_from_wire
+from crowdveil.campaign.preview import preview_state
+from crowdveil.campaign.state import check_places, select_from_panel
+from crowdveil.errors import CrowdveilError, InputError, StoreError
+from crowdveil.server.logs import log
+from crowdveil.server.refusals import refuse, refuse_input
+from crowdveil.server.requests import (
+    BEARER,
+    OPERATOR_PROBLEMS,
+    CampaignPath,
+    OperatorName,
+    SelectionPath,
+    ServicesOf,
+    body_of,
+    found_campaign,
+    problems,
+    read,
+    send,
+)
+from crowdveil.server.services import Services, read_plan
+from crowdveil.server.terms import lotteries
+from crowdveil.server.views import audit_record, selection_rows, selection_view
+from crowdveil.store import (
+    Campaign,
+    StoredSelection,
+    closed_rounds,
+    people_chosen,
+    reports_of,
+    save_selection,
+    selections_of,
+)
+from crowdveil.wire import (
+    PROTOCOL,
+    AuditRecord,
+    Expectation,
+    PanelRequest,
+    SelectionList,
+    SelectionRow,
+    SelectionView,
+    selection_seed,
+)
+
+routes = APIRouter(prefix="/v1/operator/campaigns/{campaign}", tags=["operators"])
+
+
+@routes.get(
+    "/selections",
+    response_model=SelectionList,
+    openapi_extra=BEARER,
+    responses=problems(*OPERATOR_PROBLEMS, "not-found"),
+)
+async def selections(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
+    """List the selections of a campaign, in the order in which they were made."""
+    await run_in_threadpool(found_campaign, services, campaign)
+    found = await run_in_threadpool(selections_of, services.store, campaign)
+    return send(SelectionList(protocol=PROTOCOL, selections=tuple(selection_view(one) for one in found)))
+
+
+@routes.post(
+    "/expectation",
+    response_model=Expectation,
+    openapi_extra={**body_of(PanelRequest), **BEARER},
+    responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "wrong-state", "unsupported-media-type"),
+)
+async def expect(campaign: CampaignPath, request: Request, _: OperatorName, services: ServicesOf) -> Response:
+    """Say how many people to expect at each place if a panel were asked; nobody is selected and nothing is stored."""
+    asked = await read(request, PanelRequest)
+    return send(await run_in_threadpool(_expect, services, campaign, asked))
+
+
+@routes.put(
+    "/selections/{number}",
+    response_model=SelectionView,
+    openapi_extra={**body_of(PanelRequest), **BEARER},
+    responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "wrong-state", "unsupported-media-type"),
+)
+async def make_selection(
+    campaign: CampaignPath, number: SelectionPath, request: Request, who: OperatorName, services: ServicesOf
+) -> Response:
+    """Ask a panel for people; the same request under the same number returns the selection that was made."""
+    asked = await read(request, PanelRequest)
+    made = await run_in_threadpool(_select, services, campaign, number, asked)
+    log().info("selection-made", extra={"campaign": campaign, "count": made.people, "operator": who})
+    return send(selection_view(made))
+
+
+@routes.get(
+    "/selections/{number}",
+    response_class=Response,
+    openapi_extra=BEARER,
+    responses={
+        200: {"description": "Who was selected, in order", "content": {"text/csv": {"schema": {"type": "string"}}}},
+        **problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
+    },
+)
+async def export(campaign: CampaignPath, number: SelectionPath, _: OperatorName, services: ServicesOf) -> Response:
+    """Export a selection as CSV; its columns are the fields of `SelectionRow`."""
+    rows = await run_in_threadpool(lambda: list(_rows(services, campaign, number)))
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow(SelectionRow.model_fields)
+    lines.writerows([*dict(row).values()] for row in rows)
+    headers = {"content-disposition": f'attachment; filename="{campaign}-selection-{number + 1}.csv"'}
+    return Response(text.getvalue(), media_type="text/csv", headers=headers)
+
+
+@routes.get(
+    "/record",
+    response_model=AuditRecord,
+    openapi_extra=BEARER,
+    responses=problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
+)
+async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
+    """Export the audit record, from which anyone can repeat every selection exactly."""
+    return send(await run_in_threadpool(_record, services, campaign))
+
+
+# --- run in a thread ------------------------------------------------------------------------------------------
+
+
+def _select(services: Services, campaign: str, number: int, asked: PanelRequest) -> StoredSelection:
+    found = _panel(services, campaign)
+    made, state = int(services.clock()), _state(services, found)
+    with _refusing():
+        seed = selection_seed(found.seed, number, _numbered(found, number))
+        people = select_from_panel(
+            state,
+            reports_of(services.store, campaign, len(state.closed)),
+            request_from_wire(asked),
+            seed=seed,
+            made=made,
+            earlier=people_chosen(services.store, campaign)[:number],
+        )
+        text = asked.to_bytes().decode("ascii")
+        rounds = len(state.closed)
+        return save_selection(services.store, campaign, people, rounds=rounds, number=number, request=text, made=made)
+
+
+def _expect(services: Services, campaign: str, asked: PanelRequest) -> Expectation:
+    found = _panel(services, campaign)
+    state = _state(services, found)
+    with _refusing():
+        request = request_from_wire(asked)
+        check_places(state.plan, request)
+        used = state if state.used_rounds else preview_state(state.plan)
+        return expectation_message(request, forecast(used, request))
+
+
+def _panel(services: Services, campaign: str) -> Campaign:
+    found = found_campaign(services, campaign)
+    if not found.panel:
+        raise refuse("wrong-state", f"campaign = {campaign!r}: is no panel; it selects once, when it ends")
+    return found
+
+
+def _state(services: Services, campaign: Campaign) -> State:
+    plan = plan_from_wire(read_plan(campaign.plan), campaign.seed)
+    return resume(plan, closed_rounds(services.store, campaign.id))
+
+
+def _numbered(campaign: Campaign, number: int) -> int:
+    """Return how many selections the panel may make; refuse a number beyond."""
+    most = lotteries(read_plan(campaign.plan))
+    if number >= most:
+        raise InputError("number", number, f"should be below {most}, the number of selections of a panel")
+    return most
+
+
+def _rows(services: Services, campaign: str, number: int) -> Iterator[SelectionRow]:
+    return selection_rows(services.store, *_made(services, campaign, number))
+
+
+def _made(services: Services, campaign: str, number: int) -> tuple[Campaign, StoredSelection]:
+    found, made = found_campaign(services, campaign), selections_of(services.store, campaign)
+    if number >= len(made):
+        expected = "should be finished; the selection is available then"
+        if found.panel:
+            expected = f"should have been asked for selection {number}; there are {len(made)}"
+        raise refuse_input(InputError("state", found.state, expected), "wrong-state")
+    return found, made[number]
+
+
+def _record(services: Services, campaign: str) -> AuditRecord:
+    found = found_campaign(services, campaign)
+    if not found.panel:
+        _made(services, campaign, 0)
+    return audit_record(services.store, found)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn what is wrong with a request into the server's answer."""
+    try:
+        yield
+    except InputError as error:
+        raise refuse_input(error, "wrong-state" if error.field in ("state", "number") else "invalid") from None
+    except StoreError:
+        raise
+    except CrowdveilError as error:
+        raise refuse("invalid", str(error)) from None
