@@ -24,8 +24,10 @@ from benchmarks.limits import campaigns, large_areas
 from benchmarks.line import Line
 from benchmarks.plots import plot_estimates, plot_growth
 from benchmarks.profiling import profiling
+from benchmarks.reading import reading
 from benchmarks.service import service
 from benchmarks.solving import against_qif, against_the_paper, against_the_reduced_program
+from benchmarks.stacks import stacks
 
 HERE = Path(__file__).parent
 PARTS: dict[str, Callable[[], Iterable[Line]]] = {
@@ -37,7 +39,9 @@ PARTS: dict[str, Callable[[], Iterable[Line]]] = {
     "reduced": against_the_reduced_program,
     "qif": against_qif,
     "paper": against_the_paper,
+    "stacks": stacks,
     "profiling": profiling,
+    "reading": reading,
 }
 """What is measured, in this order; each gives the lines it adds to the table."""
 

@@ -32,6 +32,7 @@ from benchmarks.cases import EPSILON_PER_KM, city
 from crowdveil import certify, draw_many
 from crowdveil.arrays import IntArray
 from crowdveil.campaign import Plan, Reports, RoundClosed, RoundOpened, State, advance, begin, next_policy
+from crowdveil.campaign.groups import groups_of
 from crowdveil.campaign.selection import select_by_posterior
 from crowdveil.prior import count_symbols
 from crowdveil.server.settings import ServerSettings
@@ -127,13 +128,13 @@ def _play(
 
 def _select(state: State, reports: Reports, how: How) -> IntArray:
     plan = state.plan
-    given = (state.policies, state.prior)
+    groups = groups_of(state.policies, state.prior, plan.targets, state.null_share)
     if how != "capped":
-        return select_by_posterior(reports, *given, plan.wanted, plan.seed, state.null_share).participants
+        return select_by_posterior(reports, groups, plan.wanted, plan.seed).participants
     parts = []
     for number in range(plan.rounds):
         rows = reports.in_order(np.flatnonzero(reports.round == number))
-        part = select_by_posterior(rows, *given, plan.wanted // plan.rounds, plan.seed, state.null_share)
+        part = select_by_posterior(rows, groups, plan.wanted // plan.rounds, plan.seed)
         parts.append(part.participants)
     return np.concatenate(parts)
 

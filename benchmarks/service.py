@@ -176,7 +176,9 @@ def prepare(url: str) -> None:
         seed, server_key = "5eed" * 16, public_key(signing_key(store, new_private_key()))
         terms = make_terms(CAMPAIGN, plan, server_key=server_key, seed=seed)
         texts = {"terms": terms.to_bytes().decode(), "offer": plan.offer, "seed": seed}
-        create_campaign(store, CAMPAIGN, plan.to_bytes().decode(), **texts, created=int(time.time()), enrolment="open")
+        create_campaign(
+            store, CAMPAIGN, plan.to_bytes().decode(), created=int(time.time()), enrolment="open", panel=False, **texts
+        )
         set_state(store, CAMPAIGN, "open")
         step(store, int(time.time()))
 

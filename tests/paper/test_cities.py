@@ -12,7 +12,7 @@ from crowdveil.errors import InputError
 from crowdveil.paper import cities as cities
 from crowdveil.paper.cases import Case, run_case
 from crowdveil.paper.cities import OFFSETS_M, CitySource, offsets, open_city
-from crowdveil.traces import Visits, read_cabspotting
+from crowdveil.traces import Visits, read_cabspotting, synthetic_visits
 from tests.profile.people import NEW_YORK, needs_new_york
 from tests.simulate.small import small_dataset
 from tests.traces.files import real
@@ -62,12 +62,52 @@ def test_call_logs_are_read_where_somebody_has_them(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(InputError, match="should be one of new-york, san-francisco, tower-city"):
+    with pytest.raises(
+        InputError, match="should be one of new-york, gowalla, san-francisco, tower-city, synthetic-city, own"
+    ):
         open_city(CitySource("atlantis"))
     with pytest.raises(InputError, match="the study new-york needs its traces"):
         open_city(CitySource("new-york"))
     with pytest.raises(InputError, match="tower positions"):
         open_city(CitySource("tower-city", "calls.csv"))
+
+
+def test_own_traces_are_cut_as_compare_cuts_them(tmp_path: Path) -> None:
+    visits = synthetic_visits(np.random.default_rng(3), users=30, weeks=10)
+    rows = [
+        f"{user},{utc_s},{latitude},{longitude}"
+        for user, utc_s, latitude, longitude in zip(
+            visits.user, visits.utc_s, visits.latitude, visits.longitude, strict=True
+        )
+    ]
+    file = tmp_path / "mine.csv"
+    file.write_text("\n".join(["who,time,latitude,longitude", *rows]) + "\n", encoding="utf-8")
+    columns = (("user", "who"),)
+    dataset = open_city(CitySource("own", str(file), zone="Europe/Berlin", columns=columns, cell_km=2.0))
+    assert (dataset.name, dataset.title, dataset.counts.users) == ("own", "mine.csv", 30)
+    assert (len(dataset.split.train), len(dataset.split.test)) == (9, 1)
+    assert dataset.area.nearest_neighbour_km == 2.0
+    assert offsets("own") == 1
+    daily = open_city(CitySource("own", str(file), zone="Europe/Berlin", columns=columns, period="day"))
+    assert len(daily.split.train) + len(daily.split.test) == 70
+
+
+def test_own_call_logs_are_cut_by_tower(tmp_path: Path) -> None:
+    (tmp_path / "towers.csv").write_text("id,lat,lon\na,5.30,-4.00\nb,5.31,-4.01\nc,5.33,-4.02\n", encoding="utf-8")
+    calls = [f"{user},2012-04-{day:02d} 08:10:00,{'abc'[user % 3]}" for user in range(9) for day in range(2, 24)]
+    (tmp_path / "calls.csv").write_text("\n".join(calls) + "\n", encoding="utf-8")
+    dataset = open_city(CitySource("own", str(tmp_path / "calls.csv"), str(tmp_path / "towers.csv")))
+    assert (len(dataset.area), dataset.counts.users, len(dataset.counts.periods)) == (3, 9, 3)
+
+
+@pytest.mark.long
+def test_gowalla_is_cut_into_eighteen_weeks_and_the_four_after_them() -> None:
+    dataset = open_city(CitySource("gowalla", str(real("gowalla_new_york.txt.gz"))))
+    assert dataset.counts.users == 3_949  # of 7,115 in the file
+    assert (len(dataset.split.train), len(dataset.split.test)) == (18, 4)
+    assert dataset.counts.periods.start.isoformat() == "2010-05-01"
+    assert dataset.counts.empty_periods(range(22)) == ()
+    assert dataset.half_life.validation.stop <= dataset.split.train.stop
 
 
 @pytest.mark.long

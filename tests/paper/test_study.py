@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdveil.errors import NotPrivateError
+from crowdveil.errors import FileFormatError, NotPrivateError
 from crowdveil.paper import cities as cities
 from crowdveil.paper import study
 from crowdveil.paper.cities import CitySource
@@ -19,13 +19,23 @@ from crowdveil.paper.figures import QUICK
 from crowdveil.paper.figures.attackers import _attack, best_guesses, guess_bounds
 from crowdveil.paper.study import Study, run_study
 from crowdveil.policy.solver.optimal import optimal_policy
-from crowdveil.simulate.records import Record
+from crowdveil.simulate.records import Record, read_records
 from tests.simulate.small import small_dataset
 
 pytestmark = [pytest.mark.long, pytest.mark.xdist_group("study")]  # what all look at is made once
 PAPERS = ["two-targets", "epsilons", "deltas", "many-targets", "divergences", "runtimes", "rocs"]
-FIGURES = [*PAPERS, "densest", "attackers", "several-uploads"]
-SMALL = replace(QUICK, seeds=2, draws=1, densest_seeds=1, divergence_seeds=2, group_counts=(1, 2), repeats=1)
+FIGURES = [*PAPERS, "calibrations", "losses", "balance", "densest", "attackers", "several-uploads"]
+SMALL = replace(
+    QUICK,
+    seeds=2,
+    draws=1,
+    densest_seeds=1,
+    divergence_seeds=2,
+    group_counts=(1, 2),
+    repeats=1,
+    loss_seeds=2,
+    balance_targets=(2,),
+)
 
 
 @pytest.fixture(scope="module")
@@ -73,16 +83,25 @@ def test_every_single_target_is_in_the_report(made: Study) -> None:
 
 
 def test_a_claim_is_decided_by_the_records_alone(made: Study) -> None:
-    """Records in which Laplace wins everywhere turn the claims about it around."""
+    """Records in which Laplace wins everywhere turn the claims about it around; few seeds leave them open."""
 
     def about_laplace(records: list[Record]) -> list[str]:
         claims = claims_of("new-york", records)
         return [claim.verdict for claim in claims if "lies above planar Laplace" in claim.text]
 
-    better = [replace(r, value=1.0, ci_high=1.0) if r.method == "laplace" else r for r in made.records]
-    worse = [replace(r, value=1e-6, ci_low=0.0) if r.method == "laplace" else r for r in made.records]
-    assert about_laplace(worse) == ["holds"] * 6
-    assert about_laplace(better) == ["does not hold"] * 6
+    def laplace_at(records: list[Record], value: float) -> list[Record]:
+        made = []
+        for record in records:
+            values = [value] * len(record.extra["values"]) if record.method == "laplace" else record.extra["values"]
+            made.append(replace(record, value=float(np.mean(values)), extra={**record.extra, "values": values}))
+        return made
+
+    compared = [r for r in made.records if "values" in r.extra]
+    # As if each seed had been five alike, because two decide nothing.
+    enough = [replace(r, n=5 * r.n, extra={**r.extra, "values": 5 * r.extra["values"]}) for r in compared]
+    assert about_laplace(laplace_at(enough, -0.1)) == ["holds"] * 6
+    assert about_laplace(laplace_at(enough, 1.0)) == ["does not hold"] * 6
+    assert about_laplace(laplace_at(compared, 1.0)) == ["too few seeds to decide"] * 6
 
 
 def test_the_attacker_never_exceeds_the_bound(made: Study) -> None:
@@ -124,5 +143,15 @@ def test_a_study_goes_on_where_it_was_interrupted(made: Study, tmp_path: Path) -
         cities.open_city.cache_clear()
         again = run_study(CitySource("new-york", str(traces)), tmp_path, quick=True, workers=1)
         cities.open_city.cache_clear()
-    simulated = [r for r in made.records if r.measure in ("coverage", "divergence_nats")]
-    assert [r for r in again.records if r.measure in ("coverage", "divergence_nats")] == simulated
+    measures = ("coverage", "coverage_lost", "divergence_nats")
+    simulated = [r for r in made.records if r.measure in measures]
+    assert [r for r in again.records if r.measure in measures] == simulated
+
+
+def test_records_read_back_as_they_were_written(made: Study, tmp_path: Path) -> None:
+    assert read_records(made.folder / "results.json") == made.records
+    bad = tmp_path / "results.json"
+    for text, said in (("[{}]", "should have the fields"), ("{", "is no list of records"), ("3", "is no list")):
+        bad.write_text(text, encoding="utf-8")
+        with pytest.raises(FileFormatError, match=said):
+            read_records(bad)

@@ -84,3 +84,34 @@ def curves() -> list[Record]:
         record(name, area, profile=name, rule="", measure="auc", extra={"curve": {"x": x, "y": [v**power for v in x]}})
         for name, area, power in (("frequency", 0.7, 0.5), ("poisson", 0.75, 0.3), ("recency", 0.9, 0.1))
     ]
+
+
+def waterfall() -> list[Record]:
+    """Two data sets; in the second not knowing π gains something."""
+    found = []
+    for label, lost in (("here", (0.2, 0.4, 0.1)), ("there", (0.3, 0.5, -0.07))):
+        found.append(record("hindsight", 0.98, label=label, extra={"short": "best with\nhindsight"}))
+        found.append(record("by-profile", 0.9, label=label, profile="poisson"))
+        found.append(record("by-profile", 0.98 - lost[0], label=label))
+        found.append(record("crowdveil", 0.98 - sum(lost), label=label, extra={"short": "ours\nreaches"}))
+        for name, value in zip(("profile", "privacy", "prior"), lost, strict=True):
+            step = {"measure": "coverage_lost", "extra": {"short": f"{name}\nloses"}}
+            found.append(record(name, value, label=label, **step))
+    return found
+
+
+def calibration() -> list[Record]:
+    """Three profiles' tenths; the first promises too much."""
+    return [
+        record(
+            name,
+            share * (tenth + 0.5) / 10,
+            label=name,
+            profile=name,
+            rule="",
+            measure="came_share",
+            extra={"predicted": (tenth + 0.2 + 0.06 * tenth) / 10, "tenth": tenth, "trials": 700_000 // 6**tenth + 12},
+        )
+        for name, share in (("frequency", 0.5), ("poisson", 0.8), ("recency", 1.0))
+        for tenth in range(10)
+    ]

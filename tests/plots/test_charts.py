@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from math import exp, isclose, log
 from pathlib import Path
@@ -22,7 +23,7 @@ from crowdveil.plots.figure_spec import FigureSpec
 from crowdveil.plots.labels import epsilon_name, series_name, written
 from crowdveil.plots.style import METHODS, save
 from crowdveil.simulate.records import Record
-from tests.plots.made_up import bars, curves, dots, lines, record, spec
+from tests.plots.made_up import bars, calibration, curves, dots, lines, record, spec, waterfall
 
 NEW_YORK = (40.65, -74.03, 40.82, -73.90)
 SAMPLES = {
@@ -30,6 +31,8 @@ SAMPLES = {
     "lines": (spec("lines", "epsilon_per_km"), lines()),
     "dots": (spec("dots", "rank"), dots()),
     "curves": (spec("curves", "curve", percent=False), curves()),
+    "waterfall": (spec("waterfall", "method"), waterfall()),
+    "calibration": (spec("calibration", "predicted"), calibration()),
 }
 
 
@@ -142,6 +145,54 @@ def test_curves_are_drawn_point_by_point_with_their_area_in_the_legend() -> None
         assert list(line.get_xdata()) == r.extra["curve"]["x"]
         assert list(line.get_ydata()) == r.extra["curve"]["y"]
     assert any(list(line.get_xdata()) == [0, 1] and line.get_linestyle() == ":" for line in axes.lines)
+
+
+def test_steps_of_a_waterfall_lead_from_the_first_value_to_the_last() -> None:
+    figure = draw(spec("waterfall", "method"), waterfall())
+    for axes, label in zip(panels_of(figure), ("here", "there"), strict=True):
+        own = [r for r in waterfall() if r.label == label]
+        lost = [r.value for r in own if r.measure == "coverage_lost"]
+        first, *steps, last = sorted(axes.patches, key=lambda bar: float(bar.get_x()))
+        assert (first.get_y(), first.get_height()) == (0, 0.98)
+        level = 0.98
+        for bar, value in zip(steps, lost, strict=True):
+            assert (bar.get_y(), bar.get_height()) == pytest.approx((min(level, level - value), abs(value)))
+            level -= value
+        assert (last.get_y(), last.get_height()) == pytest.approx((0, level))
+        assert {text.get_text() for text in axes.texts} >= {"98.0", f"{100 * level:.1f}"}
+        ends = [
+            (round(float(low), 9), round(float(high), 9))
+            for container in axes.containers
+            if isinstance(container, matplotlib.container.ErrorbarContainer)
+            for (_, low), (_, high) in container.lines[2][0].get_segments()
+        ]
+        # The interval of a loss hangs from the level before it.
+        assert (round(0.98 - lost[0] - 0.015, 9), round(0.98 - lost[0] + 0.01, 9)) in ends
+    assert {"lost", "gained"} <= set(words(figure))
+    assert "gained" not in words(draw(spec("waterfall", "method"), waterfall()[:7]))
+
+
+def test_a_waterfall_without_steps_is_refused() -> None:
+    with pytest.raises(InputError, match="the steps between them"):
+        draw(spec("waterfall", "method"), [record("hindsight", 0.9)])
+
+
+def test_calibration_shows_every_tenth_with_its_count_beside_the_line_of_equals() -> None:
+    figure = draw(spec("calibration", "predicted"), calibration())
+    for axes, name in zip(panels_of(figure), ("frequency", "poisson", "recency"), strict=True):
+        own = [r for r in calibration() if r.label == name]
+        assert any(list(line.get_xdata()) == [0, 1] and line.get_linestyle() == ":" for line in axes.lines)
+        (line,) = [one for one in axes.lines if len(one.get_xdata()) == 10]
+        assert list(line.get_xdata()) == [r.extra["predicted"] for r in own]
+        assert list(line.get_ydata()) == [r.value for r in own]
+        assert [text.get_text() for text in axes.texts][:3] == ["700k", "117k", "19k"]
+
+
+def test_several_profiles_in_one_panel_are_told_apart_by_a_legend_instead_of_counts() -> None:
+    together = [replace(r, label="a town") for r in calibration()]
+    (axes,) = panels_of(figure := draw(spec("calibration", "predicted"), together))
+    assert not axes.texts
+    assert {"frequency", "poisson", "recency"} <= set(words(figure))
 
 
 def test_panels_of_one_measure_share_their_axis() -> None:

@@ -15,6 +15,7 @@ from crowdveil.formatting import in_plain_words
 from crowdveil.plots.maps import caption, draw_policy
 from crowdveil.policy.baselines.identity import identity
 from crowdveil.policy.policy import Policy
+from crowdveil.policy.solver.stack import panel_policy, policy_per_target
 
 NEW_YORK = (40.65, -74.03, 40.82, -73.90)
 
@@ -49,6 +50,16 @@ def test_an_svg_holds_the_caption_as_text(policy: Policy, tmp_path: Path) -> Non
     assert "chance of" in text
     assert "being selected" in text
     assert "Midtown &amp; $5 coffee" in text
+
+
+def test_the_caption_says_what_each_kind_of_policy_yields() -> None:
+    grid = Grid.from_bounds(*NEW_YORK)
+    each = policy_per_target(grid, None, [60, 150], epsilon_per_km=1.0, betas=[0.02, 0.03])
+    low, high = (f"{100 * value:.2f} %" for value in sorted(each.values))
+    assert caption(each)[-2].startswith(f"{low} to {high} of those selected for a target are at it; 5.00 % of all are")
+    panel = panel_policy(grid, [60, 150, 30], targets=[60, 150], epsilon_per_km=1.0)
+    least = 100 * min(panel.weights[60, 0], panel.weights[150, 1]) / panel.total
+    assert caption(panel)[-2].startswith(f"regular visitors of a target name it in {least:.2f} % of answers or more; ")
 
 
 @pytest.mark.parametrize("name", ["map.png", "map.svg", "map.PNG"])

@@ -55,7 +55,7 @@ def test_in_the_clear_form_who_is_outside_sends_no_symbol() -> None:
     assert len(result.reports) == int((PLACES != cv.NULL).sum())
 
 
-@pytest.mark.parametrize(("grades", "said"), [([0, 1], "one entry for each of 400"), (np.full(400, 2), "grades")])
+@pytest.mark.parametrize(("grades", "said"), [([0, 1], "one entry for each of 400"), (np.full(400, 3), "grades")])
 def test_grades_are_checked(grades: object, said: str) -> None:
     with pytest.raises(cv.InputError, match=said):
         cv.run_campaign(PLAN, PLACES, grades=grades)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def test_the_frame_has_a_row_for_each_report_and_marks_the_selected(backend: str
     result = cv.run_campaign(PLAN, PLACES, seed=1)
     frame = result.to_frame(backend)  # type: ignore[arg-type]
     columns = frame.to_pydict() if backend == "pyarrow" else {name: frame[name].to_list() for name in frame.columns}
-    assert list(columns) == ["participant", "round", "symbol", "selected", "chance"]
+    assert list(columns) == ["participant", "round", "symbol", "selected", "target", "chance"]
     assert sum(columns["selected"]) == 20
     chosen = {who for who, selected in zip(columns["participant"], columns["selected"], strict=True) if selected}
     assert chosen == set(result.selection.participants.tolist())
@@ -93,3 +93,12 @@ def test_the_frame_has_a_row_for_each_report_and_marks_the_selected(backend: str
 def test_places_are_checked(places: object, said: str) -> None:
     with pytest.raises(cv.InputError, match=said):
         cv.run_campaign(PLAN, places, seed=1)  # type: ignore[arg-type]
+
+
+def test_with_a_number_for_each_target_everyone_selected_has_one_of_them() -> None:
+    plan = cv.Plan(TOWN, (7, 3), PLAN.epsilon_per_km, users=PLAN.users, numbers=(9, 4), rounds=2)
+    result = cv.run_campaign(plan, PLACES, grades=GRADES, seed=1)
+    assert [len(result.selection.at_target(target)) for target in (0, 1)] == [9, 4]
+    assert result.selection.missing == (0, 0)
+    columns = result.to_frame("pyarrow").to_pydict()
+    assert sorted(cell for cell in columns["target"] if cell is not None) == [3] * 4 + [7] * 9

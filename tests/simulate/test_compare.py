@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import date
 from math import inf, log
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from crowdveil.area import Grid
 from crowdveil.errors import InputError
 from crowdveil.plots.comparison_report import claims
 from crowdveil.prior import divergence
+from crowdveil.simulate.compare import compare
 from crowdveil.simulate.comparison import CAMPAIGNS, Comparison, ComparisonSettings, compare_methods
 from crowdveil.simulate.dataset import Dataset, split_periods
 from crowdveil.simulate.describe import describe_comparison, find_warnings, table_rows
@@ -97,7 +100,7 @@ def test_a_claim_holds_only_where_the_interval_of_the_difference_leaves_zero_out
 
     assert verdict([0.5, 0.6, 0.7], [0.3, 0.41, 0.5]) == "holds"
     assert verdict([0.3, 0.41, 0.5], [0.5, 0.6, 0.7]) == "does not hold"
-    assert verdict([0.5, 0.2, 0.6], [0.3, 0.4, 0.5]) == "note"
+    assert verdict([0.5, 0.2, 0.6], [0.3, 0.4, 0.5]) == "too few seeds to decide"
 
 
 def test_the_facts_count_users_periods_and_policies(found: Comparison) -> None:
@@ -178,6 +181,31 @@ def test_only_full_weeks_count_and_the_last_tenth_tests() -> None:
     assert weekdays.start == date(2024, 1, 8)
 
 
+def test_a_wrong_date_is_left_out_said_and_can_be_kept() -> None:
+    visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=12)
+    utc_s = visits.utc_s.copy()
+    utc_s[0] = 946_684_800
+    messy = Visits(visits.users, visits.user, utc_s, visits.offset_s, visits.latitude, visits.longitude)
+    told: list[str] = []
+    few: dict[str, Any] = {"seeds": 1, "methods": ["none", "random"], "notify": told.append}
+    found = compare(messy, **few)
+    assert len(found.dataset.counts.periods) == 12
+    assert "1 visit of 1 user with dates far from all others: 2000-01-01" in told[0]
+    assert found.dataset.facts["dropped"] == "1 rows (date far from all others: 1)"
+    kept = compare(messy, keep=["outlying-dates"], train=1_262, test=2, **few)
+    assert kept.dataset.counts.periods.start == date(2000, 1, 1)
+
+
+def test_a_test_in_which_hardly_anyone_is_active_is_said_with_figures() -> None:
+    visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=12)
+    end = visits.local_s.min() // 86_400 * 86_400 + 70 * 86_400
+    fading = visits.where((visits.local_s < end) | (visits.user < 4))
+    told: list[str] = []
+    compare(fading, seeds=1, methods=["none", "random"], train=10, test=1, notify=told.append)
+    pattern = r"hardly anyone is active in the periods to test on: \d.* against [34]\d"
+    assert any(re.search(pattern, text) for text in told)
+
+
 def test_periods_beyond_the_test_are_left_out() -> None:
     visits = synthetic_visits(np.random.default_rng(1), users=50, weeks=8)
     periods, split = split_periods(visits, train=3, test=2)
@@ -185,3 +213,48 @@ def test_periods_beyond_the_test_are_left_out() -> None:
     assert len(dataset.counts.periods) == 5
     assert dataset.counts.left_out["outside of the periods"] > 0
     assert dataset.visits_read == len(visits)
+
+
+# --- histories that are hardly any -------------------------------------------------------------------------------
+
+
+def history(users: int, visits: int, days: int, seed: int = 1) -> Visits:
+    """Visits at random times of some days, and places of a small town."""
+    generator = np.random.default_rng(seed)
+    return Visits(
+        tuple(map(str, range(users))),
+        np.arange(visits) % users,
+        1_704_067_200 + generator.integers(0, days * 86_400, visits),
+        np.full(visits, 3600),
+        generator.normal(48.0, 0.01, visits),
+        generator.normal(11.0, 0.01, visits),
+    )
+
+
+@pytest.mark.parametrize(
+    ("visits", "said", "told"),
+    [
+        (history(1, 5_000, 3_650), r"users = 1: should be two or more", ""),
+        (history(1, 1, 1), r"0 full weeks.*should be at least 2", ""),
+        (history(50, 2_000, 6), r"1 full week .*use days instead", ""),
+        (
+            history(20_000, 20_000, 300),
+            r"nobody has a frequent place; the highest probability is",
+            "seen in one week only",
+        ),
+        (history(3, 0, 1), r"visits = 0: should be at least one", ""),
+    ],
+    ids=["ten years of one user", "one visit", "one week", "one visit each", "no visit"],
+)
+def test_too_little_history_is_an_error_in_clear_words(visits: Visits, said: str, told: str) -> None:
+    heard: list[str] = []
+    with pytest.raises(InputError, match=said):
+        compare(visits, seeds=1, methods=["none"], notify=heard.append)
+    assert any(told in text for text in heard) or not told
+
+
+def test_ten_years_of_two_users_and_one_week_by_days_are_compared() -> None:
+    quiet: dict[str, Any] = {"seeds": 1, "methods": ["none", "random"], "rounds": 1, "notify": lambda _: None}
+    assert len(compare(history(2, 100_000, 3_650), **quiet).dataset.counts.periods) == 521
+    days = compare(history(20, 6_000, 6), period="day", **quiet)
+    assert (len(days.dataset.split.train), len(days.dataset.split.test)) == (6, 1)

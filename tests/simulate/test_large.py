@@ -25,6 +25,7 @@ from crowdveil.campaign.selection import Reports
 from crowdveil.certify import certify
 from crowdveil.draw import draw_by_words, draw_many
 from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.policy.grades import chances_of_grades
 from crowdveil.prior import count_symbols, divergence
 from crowdveil.profile import Periods, count_visits
 from crowdveil.simulate.large import LARGE_METHODS, TURN_FROM, LargeCrowd, mixed, simulate_large
@@ -37,7 +38,7 @@ USERS, SEED = 1_200, 3
 
 @pytest.fixture(scope="module")
 def population() -> SyntheticPopulation:
-    city = SyntheticCity(SEED, USERS, CitySettings(weeks=6), block_users=500)
+    city = SyntheticCity(SEED, USERS, CitySettings(weeks=6, radius_km=5.0), block_users=500)
     return SyntheticPopulation.over(city, test=2, delta=0.6, densest=1, seed=SEED)
 
 
@@ -94,23 +95,26 @@ def test_the_file_of_people_holds_every_block(
 
 
 def test_none_and_random_are_the_lowest_tickets(crowd: LargeCrowd, rows: pa.Table) -> None:
-    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "user_hash"))
-    reporters = np.flatnonzero(cell != NULL)
-    wanted = round(0.05 * len(reporters))
-    for method, there in (("random", reporters), ("none", np.flatnonzero(np.isin(cell, crowd.targets)))):
-        chosen = there[np.argsort(number[there])][:wanted]
+    cell, frequent, hits, number = (rows[name].to_numpy() for name in ("cell", "frequent", "hits", "user_hash"))
+    reporters = np.flatnonzero(frequent != NULL)
+    wanted = round(0.05 * USERS)
+    for method, there in (("random", np.arange(USERS)), ("none", np.flatnonzero(np.isin(cell, crowd.targets)))):
+        grade = rows["grade"].to_numpy()[there] if method == "none" else np.zeros(len(there))
+        chosen = there[np.lexsort((number[there], grade))][:wanted]
         found = simulate_large(crowd, method)  # type: ignore[arg-type]
         assert (found.users, found.reporters, found.selected) == (USERS, len(reporters), len(chosen))
-        assert found.coverage == hits[chosen].sum() / (2 * len(chosen))
+        assert found.coverage == hits[chosen].sum() / (2 * wanted)
 
 
 @pytest.mark.parametrize("algorithm", ["algorithm-2", "crowdveil"])
 def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, algorithm: str) -> None:
     """Driven by hand with the same words; the groups selected whole are those that `select` takes."""
-    cell, hits, number = (rows[name].to_numpy() for name in ("cell", "hits", "user_hash"))
-    who = np.arange(USERS) if algorithm == "crowdveil" else np.flatnonzero(cell != NULL)
-    reporters = np.flatnonzero(cell != NULL)
-    wanted = round(0.05 * len(reporters))
+    ours = algorithm == "crowdveil"
+    cell, grade, frequent, hits, number = (rows[name].to_numpy() for name in SCHEMA.names[1:])
+    who = np.arange(USERS) if ours else np.flatnonzero(frequent != NULL)
+    if not ours:
+        cell, grade = frequent, np.zeros(USERS, dtype=np.int64)
+    wanted = round(0.05 * USERS)
     plan = Plan(
         crowd.area,
         crowd.targets,
@@ -120,22 +124,26 @@ def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, algorit
         rounds=3,
         algorithm=algorithm,  # type: ignore[arg-type]
         seed=str(SEED),
-        null_epsilon=None,
-        grade_epsilon=None,
+        grade_chances=chances_of_grades(crowd.thresholds),
+        null_epsilon=crowd.null_epsilon if ours else None,
+        grade_epsilon=crowd.grade_epsilon if ours else None,
     )
     state, sent = begin(plan), []
-    true = np.bincount(cell[reporters], minlength=len(crowd.area)) / len(reporters)
+    placed = np.flatnonzero(cell != NULL)
+    n = len(crowd.area)
+    true = np.bincount(grade[placed] * n + cell[placed], minlength=plan.grades * n) / len(placed)
     learnt = []
     for turn in range(3):
         policy = next_policy(state)
         here = who[(number[who] // TURN_FROM) % 3 == turn]
-        there = here[cell[here] != NULL]
+        there = here if ours else here[cell[here] != NULL]
         words = number[there].astype(np.uint64)
-        symbols = draw_by_words(policy, cell[there], certify(policy), (mixed(words, 1), mixed(words, 2)))
+        both = (mixed(words, 1), mixed(words, 2))
+        symbols = draw_by_words(policy, cell[there], certify(policy), both, grade[there])
         closed = RoundClosed(count_symbols(policy, symbols, len(here) - len(there)))
         state = advance(advance(state, RoundOpened(policy)), closed)
         sent.append((there, symbols))
-        learnt.append(divergence(true, state.prior))
+        learnt.append(divergence(true, state.prior.ravel()))
     turns = np.repeat(np.arange(3), [len(one) for one, _ in sent])
     # The lottery of `select` goes by the participant's number; numbered by ticket, the same people win only by chance,
     # so those who stand in the group at the border are compared by number, the others by name.
@@ -152,7 +160,7 @@ def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, algorit
     (border,) = set(np.unique(taken)) - set(whole) or {-1}
     tied = people[key == border]
     winners = tied[np.argsort(number[tied])][: len(chosen) - len(in_whole)]
-    expected = hits[np.concatenate([in_whole, winners])].sum() / (2 * len(chosen))
+    expected = hits[np.concatenate([in_whole, winners])].sum() / (2 * wanted)
     assert found.coverage == pytest.approx(expected, abs=1e-12)
 
 
@@ -184,11 +192,13 @@ def test_people_of_a_batch(engine: Engine) -> None:
         },
         schema={"user": "string", "cell": "int64", "period": "int64", "left_out": "string", "visits": "int64"},
     )
-    places = ibis.memtable({"user": ["a", "b"], "cell": [4, None]}, schema={"user": "string", "cell": "int64"})
+    columns = {"user": ["a", "b"], "cell": [4, None], "grade": [1, None], "frequent": [5, None]}
+    kinds = {"user": "string", "cell": "int64", "grade": "int64", "frequent": "int64"}
+    places = ibis.memtable(columns, schema=kinds)
     found = engine.rows(people_of(visits, places, [4, 5], range(3, 5), 8, engine).order_by("user"))
     assert found == [
-        {"user": "a", "cell": 4, "hits": 2, "user_hash": user_hash(8, "a")},
-        {"user": "b", "cell": NULL, "hits": 0, "user_hash": user_hash(8, "b")},
+        {"user": "a", "cell": 4, "grade": 1, "frequent": 5, "hits": 2, "user_hash": user_hash(8, "a")},
+        {"user": "b", "cell": NULL, "grade": 0, "frequent": NULL, "hits": 0, "user_hash": user_hash(8, "b")},
     ]
 
 
@@ -203,7 +213,7 @@ def test_hits_are_test_weeks_at_a_target(population: SyntheticPopulation, rows: 
 
 
 def test_nobody_with_a_place_is_refused(crowd: LargeCrowd, engine: Engine) -> None:
-    table = pa.table([["a"], [NULL], [0], [1]], schema=SCHEMA)
+    table = pa.table([["a"], [NULL], [0], [NULL], [0], [1]], schema=SCHEMA)
     with pytest.raises(InputError, match="nobody has a frequent place"):
         simulate_large(replace(crowd, people=ibis.memtable(table)), "random")
 

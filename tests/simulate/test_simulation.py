@@ -11,7 +11,7 @@ import crowdveil as cv
 from crowdveil.arrays import IntArray
 from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.paper.uploads import several_places, simulate_uploads
-from crowdveil.simulate import simulation
+from crowdveil.simulate import privic, simulation
 from crowdveil.simulate.simulation import METHODS, Crowd, Method, coverage_of, simulate
 from crowdveil.vocabulary import NULL
 from tests.simulate.small import small_dataset
@@ -51,23 +51,15 @@ def test_without_obfuscation_only_people_at_a_target_are_selected() -> None:
     assert (places()[outcome.selected] == DENSE[0]).all()
 
 
-def test_every_symbol_comes_from_a_certified_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("refusing_checker")
+def test_every_symbol_comes_from_a_certified_policy() -> None:
     """With a checker that refuses everything, no private method can draw at all; the others do not need to."""
-
-    def refuse(policy: cv.Policy) -> cv.Certificate:
-        return cv.certify(policy, epsilon_per_km=policy.epsilon_per_km / 2)
-
-    monkeypatch.setattr(simulation, "certify", refuse)
-    simulation._first_policy.cache_clear()
-    simulation._laplace_policy.cache_clear()
     for method in METHODS:
         if method in ("none", "random"):
             simulate(crowd(), method, 1)
         else:
             with pytest.raises(NotPrivateError):
                 simulate(crowd(), method, 1)
-    simulation._first_policy.cache_clear()
-    simulation._laplace_policy.cache_clear()
 
 
 @pytest.mark.long
@@ -78,6 +70,45 @@ def test_ours_finds_far_more_people_at_the_target_than_chance() -> None:
     }
     assert share["crowdveil"] > 3 * share["random"]
     assert share["crowdveil"] > share["algorithm-2"] - 0.1
+
+
+def test_privic_makes_a_certified_policy_for_what_it_has_learnt_in_every_round() -> None:
+    outcome = simulate(crowd(rounds=4), "privic", 1)
+    assert outcome.policies == len(outcome.tables) == len(outcome.divergence) == 4
+    assert len({policy.hash for policy in outcome.tables}) == 4
+    assert all(cv.certify(policy).ok for policy in outcome.tables)
+    assert [policy.provenance["method"] for policy in outcome.tables][1:] == ["Blahut-Arimoto"] * 3
+
+
+def privic_divergences(people: int, steps: int) -> list[float]:
+    true = np.random.default_rng(2).dirichlet(np.full(len(DATASET.area), 0.5))
+    cells = np.random.default_rng(3).choice(len(true), (4, people), p=true)
+    run = privic.run_privic(DATASET.area, list(cells), 4.0, np.random.default_rng(4), steps=steps)
+    return [cv.divergence(true, prior) for prior in run.priors]
+
+
+def test_with_enough_people_and_steps_privic_learns_where_they_are() -> None:
+    many = privic_divergences(30_000, 1_000)
+    assert many[-1] < many[0]
+    assert many[-1] < 0.01
+
+
+def test_with_the_people_of_a_campaign_privic_learns_more_in_few_steps() -> None:
+    few, many = (privic_divergences(100, steps)[-1] for steps in (privic.STEPS, 1_000))
+    assert few < many
+
+
+def test_laplace_is_remapped_before_the_nearest_are_selected() -> None:
+    """All but one person live at the target, so that every report near it is taken for one of theirs."""
+    far = int(DATASET.area.distances_km(np.array([DENSE[0]]))[0].argmax())
+    places = np.full(200, DENSE[0])
+    places[7] = far
+    who = Crowd(DATASET.area, DENSE, places, log(4), share_wanted=0.5)
+    remapped = simulate(who, "laplace-remapped", 1).selected.tolist()
+    users = np.random.default_rng([1, 0]).permutation(200).tolist()
+    # Nearly everyone is remapped to the target, so who came first is selected, not who drew the least noise.
+    assert remapped == [user for user in users if user != 7][:100]
+    assert simulate(who, "laplace", 1).selected.tolist() != remapped
 
 
 def test_coverage_is_the_mean_share_of_test_periods_at_a_target() -> None:

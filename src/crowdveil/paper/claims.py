@@ -1,6 +1,8 @@
-"""Check the claims of the paper, and ours, against the records of a study: each holds, does not hold, or is a note.
+"""Check the claims of the paper, and ours, against the records of a study.
 
-Every verdict is computed. Where a claim of the paper is not reproduced, the report says so.
+Every verdict is computed from the records, by the interval of the difference that the claim is about (`verdicts`).
+Where a claim of the paper is not reproduced, the report says so; where there are too few seeds to decide, it says
+that.
 """
 
 from __future__ import annotations
@@ -8,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import exp, isclose, log
 
-from crowdveil.plots.report import StudyClaim, Verdict
+from crowdveil.paper.balance_claims import balance_claims
+from crowdveil.paper.figures.losses import BY_PROFILE, CLEAR, OURS, PARTS
+from crowdveil.paper.verdicts import difference, exceptions, of_record, of_values, ratio_values, throughout
+from crowdveil.plots.report import StudyClaim
 from crowdveil.plots.style import METHODS
 from crowdveil.simulate.records import Record
 
@@ -18,18 +23,50 @@ NEAR = 0.02
 UNPROTECTED = 0.329
 """The paper's coverage of the dense target without any obfuscation."""
 NEAR_NONE = 0.05
+RIVALS = {"laplace": 1.2, "laplace-posterior": 1.2, "laplace-remapped": 1.0, "privic": 1.0}
+"""How many times as much as each of these ours should cover, under the same profile and rule."""
 
 
 def claims_of(study: str, records: Sequence[Record]) -> list[StudyClaim]:
     """List every claim that the records can decide."""
-    made: list[StudyClaim] = []
+    made = [*common_claims(records)]
     if study == "new-york":
         made += _two_targets(records)
         made += _beyond(records)
     made += _orders(records)
+    made += balance_claims(records)
     made += _divergences(records)
     made += _attackers(records)
     made += _uploads(records)
+    return made
+
+
+def common_claims(records: Sequence[Record]) -> list[StudyClaim]:
+    """List what can be claimed of every data set: what is lost where, and how well profiles predict."""
+    return [*_losses(records), *_profiles(records)]
+
+
+def _losses(records: Sequence[Record]) -> list[StudyClaim]:
+    """Say what is lost where, and whether each part loses anything at all."""
+    made = []
+    for part in PARTS:
+        found = [r for r in records if r.figure == "losses" and r.measure == "coverage_lost" and r.method == part.name]
+        for record in found:
+            lost = of_record(record)
+            text = f"{part.title} loses coverage: {lost.points}."
+            made.append(StudyClaim(text, lost.above(0.0)))
+    at = {r.method: r for r in records if r.figure == "losses" and r.measure == "coverage"}
+    if CLEAR in at:
+        lost = difference(at[CLEAR], at[OURS])
+        text = (
+            "Protecting also how regularly a place is visited, and being outside, loses coverage against protecting "
+            f"the place alone ({_percent(at[CLEAR])}): {lost.points}."
+        )
+        made.append(StudyClaim(text, lost.above(0.0)))
+    by_profile = [r for r in records if r.figure == "losses" and r.method == BY_PROFILE]
+    if by_profile:
+        told = ", ".join(f"{record.profile} {_percent(record)}" for record in by_profile)
+        made.append(StudyClaim(f"Chosen by their profiles alone, with nobody protected, people cover: {told}.", "note"))
     return made
 
 
@@ -37,12 +74,11 @@ def _two_targets(records: Sequence[Record]) -> list[StudyClaim]:
     made = []
     for method, reference in REFERENCE.items():
         record = _one(records, "two-targets", method=method, profile="poisson", label="dense target")
-        near = abs(record.value - reference) <= NEAR
         text = (
             f"Dense target, the paper's profile, {_name(method)}: {_percent(record)}, within "
             f"{100 * NEAR:.0f} percentage points of the reference value, {reference:.1%}."
         )
-        made.append(StudyClaim(text, _verdict(near)))
+        made.append(StudyClaim(text, of_record(record).within(reference, NEAR)))
     return made
 
 
@@ -52,7 +88,7 @@ def _beyond(records: Sequence[Record]) -> list[StudyClaim]:
         f"At ε = ln 4 per km, π unknown, our selection covers the dense target with {_percent(dense)}: the whole "
         f"interval lies above {UNPROTECTED:.1%}, the paper's coverage without any protection (its profile, its grid)."
     )
-    made = [StudyClaim(text, _verdict(dense.ci_low > UNPROTECTED))]
+    made = [StudyClaim(text, of_record(dense).above(UNPROTECTED))]
     mean = {
         (record.method, record.profile): record
         for record in records
@@ -62,17 +98,17 @@ def _beyond(records: Sequence[Record]) -> list[StudyClaim]:
     made.append(
         StudyClaim(
             f"Mean of the twenty densest targets over the positions of the grid: ours {_percent(ours)}, Algorithm 2 as "
-            f"printed {_percent(printed)}: {ours.value / printed.value:.2f} times as much, with a goal of 1.6.",
-            _verdict(ours.value >= 1.6 * printed.value),
+            f"printed {_percent(printed)}: {_times(ours, printed)} times as much, with a goal of 1.6.",
+            difference(ours, printed, 1.6).above(0.0),
         )
     )
-    for method in ("laplace", "laplace-posterior"):
+    for method, goal in RIVALS.items():
         peer = mean[method, "recency"]
         made.append(
             StudyClaim(
                 f"The same mean against {_name(method)} under the same profile and rule, {_percent(peer)}: "
-                f"{ours.value / peer.value:.2f} times as much, with a goal of 1.2.",
-                _verdict(ours.value >= 1.2 * peer.value),
+                f"{_times(ours, peer)} times as much, with a goal of {'more' if goal == 1 else goal}.",
+                difference(ours, peer, goal).above(0.0),
             )
         )
     made.append(_single_targets(records))
@@ -85,7 +121,7 @@ def _single_targets(records: Sequence[Record]) -> StudyClaim:
     ours = {key[2:]: value for key, value in at.items() if key[:2] == ("crowdveil", "recency")}
     wins = {
         peer: sum(value > at[*peer, *key] for key, value in ours.items())
-        for peer in (("algorithm-2", "poisson"), ("laplace", "recency"), ("laplace-posterior", "recency"))
+        for peer in (("algorithm-2", "poisson"), *((method, "recency") for method in RIVALS))
     }
     told = ", ".join(f"above {_name(method)} in {won}" for (method, _), won in wins.items())
     return StudyClaim(f"Of {len(ours)} single targets and positions, ours is {told}; all are listed.", "note")
@@ -105,61 +141,90 @@ def _orders(records: Sequence[Record]) -> list[StudyClaim]:
             peer = {setting(r): r for r in records if (r.figure, r.method, r.profile) == (figure, "laplace", profile)}
             if not ours:
                 continue
-            lost = [name for name, record in ours.items() if record.value <= peer[name].value]
+            verdicts = {name: difference(record, peer[name]).above(0.0) for name, record in ours.items()}
             pairs = ", ".join(f"{n} {r.value:.1%} against {peer[n].value:.1%}" for n, r in ours.items())
             text = f"{_name(method)} lies above planar Laplace (nearest first) throughout figure {figure}: {pairs}."
-            made.append(StudyClaim(text + (f" Not at {', '.join(lost)}." if lost else ""), _verdict(not lost)))
+            made.append(StudyClaim(text + exceptions(verdicts), throughout(verdicts.values())))
     made += _gap_at_small_epsilon(records)
     made += _near_none(records)
     return made
 
 
 def _gap_at_small_epsilon(records: Sequence[Record]) -> list[StudyClaim]:
-    value = {
-        (r.method, round(exp(r.epsilon_per_km or 0))): r.value
+    found = {
+        (r.method, round(exp(r.epsilon_per_km or 0))): r
         for r in records
         if r.figure == "epsilons" and r.profile == "poisson"
     }
-    if not value:
+    # Without any coverage by Laplace there is no ratio.
+    bases = [base for base in (2, 4, 6, 8) if ("laplace", base) in found and found["laplace", base].value > 0]
+    if not {2, 8} <= set(bases):
         return []
-    ratio = {base: value["algorithm-2", base] / value["laplace", base] for base in (2, 4, 6, 8)}
+    ratios = {base: ratio_values(found["algorithm-2", base], found["laplace", base]) for base in bases}
     text = (
         "The paper's gain over Laplace is larger at smaller ε: Algorithm 2 over Laplace is "
-        + ", ".join(f"{r:.2f} at ln {base}" for base, r in ratio.items())
+        + ", ".join(f"{values.mean():.2f} at ln {base}" for base, values in ratios.items())
         + "."
     )
-    return [StudyClaim(text, _verdict(ratio[2] > ratio[8]))]
+    return [StudyClaim(text, of_values(ratios[2] - ratios[8]).above(0.0))]
 
 
 def _near_none(records: Sequence[Record]) -> list[StudyClaim]:
     made = []
     for method, profile in (("algorithm-2", "poisson"), ("crowdveil", "recency")):
         found = [r for r in records if r.figure == "many-targets" and r.profile == profile and r.targets == 8]
-        value = {r.method: r.value for r in found}
-        if value:
+        at = {r.method: r for r in found}
+        if at:
             text = (
-                f"At eight targets {_name(method)} ({value[method]:.1%}) comes within {100 * NEAR_NONE:.0f} points of "
-                f"no obfuscation ({value['none']:.1%})."
+                f"At eight targets {_name(method)} ({at[method].value:.1%}) comes within {100 * NEAR_NONE:.0f} points "
+                f"of no obfuscation ({at['none'].value:.1%})."
             )
-            made.append(StudyClaim(text, _verdict(value["none"] - value[method] <= NEAR_NONE)))
+            made.append(StudyClaim(text, difference(at["none"], at[method]).at_most(NEAR_NONE)))
     return made
 
 
 def _divergences(records: Sequence[Record]) -> list[StudyClaim]:
-    value = {(r.label, r.method, r.k): r.value for r in records if r.figure == "divergences" and r.k}
+    at = {(r.label, r.method, r.k): r for r in records if r.figure == "divergences" and r.k}
     made = []
-    for label in sorted({key[0] for key in value}):
-        rounds = sorted({key[2] for key in value if key[0] == label})
-        worse = [k for k in rounds if value[label, "crowdveil", k] >= value[label, "algorithm-2", k]]
-        told = ", ".join(
-            f"k = {k}: {value[label, 'crowdveil', k]:.2f} against {value[label, 'algorithm-2', k]:.2f}" for k in rounds
-        )
-        made.append(
-            StudyClaim(
-                f"Our estimate of π is nearer to the truth than the paper's at every k ({label}): {told} nats.",
-                _verdict(not worse),
+    for label in sorted({key[0] for key in at}):
+        for rival, whose in (("algorithm-2", "the paper's"), ("privic", "PRIVIC's")):
+            rounds = sorted({k for name, method, k in at if k and name == label and method == rival})
+            if not rounds:
+                continue
+            pairs = {k: (at[label, "crowdveil", k], at[label, rival, k]) for k in rounds}
+            verdicts = {f"k = {k}": difference(theirs, ours).above(0.0) for k, (ours, theirs) in pairs.items()}
+            told = ", ".join(
+                f"k = {k}: {ours.value:.2f} against {theirs.value:.2f}" for k, (ours, theirs) in pairs.items()
             )
-        )
+            text = f"Our estimate of π is nearer to the truth than {whose} at every k ({label}): {told} nats."
+            made.append(StudyClaim(text + exceptions(verdicts), throughout(verdicts.values())))
+    return made
+
+
+def _profiles(records: Sequence[Record]) -> list[StudyClaim]:
+    """Check that one profile ranks better than another, and say how well each is calibrated."""
+    auc = {r.method: r for r in records if r.figure == "rocs"}
+    made = []
+    for better, than, whose in (("poisson", "frequency", " (the paper)"), ("recency", "poisson", "")):
+        if better in auc and than in auc:
+            text = (
+                f"The profile {better} ranks better than {than}{whose}: areas under the curve {auc[better].value:.4f} "
+                f"and {auc[than].value:.4f}."
+            )
+            made.append(StudyClaim(text, difference(auc[better], auc[than]).above(0.0)))
+    for profile in dict.fromkeys(r.profile for r in records if r.figure == "calibrations"):
+        high = [r for r in records if r.figure == "calibrations" and r.profile == profile and r.extra["tenth"] >= 7]
+        trials = sum(r.extra["trials"] for r in high)
+        if trials:
+            predicted, came = (
+                sum(one * r.extra["trials"] for one, r in zip(some, high, strict=True)) / trials
+                for some in ([r.extra["predicted"] for r in high], [r.value for r in high])
+            )
+            text = (
+                f"Where the profile {profile} predicts a visit with 70 % or more, it predicts {predicted:.0%} on "
+                f"average, and people came in {came:.0%} of {trials:,} cases."
+            )
+            made.append(StudyClaim(text, "note"))
     return made
 
 
@@ -176,18 +241,18 @@ def _attackers(records: Sequence[Record]) -> list[StudyClaim]:
         f"{blind.value:.1%}, bound {ours.extra['bound']:.1%}); {_name(worst.method)} came nearest to its bound, with "
         f"{worst.value:.1%} of {worst.extra['bound']:.1%}."
     )
-    return [StudyClaim(text, _verdict(all(r.ci_high <= r.extra["bound"] for r in found)))]
+    return [StudyClaim(text, throughout(of_record(r).at_most(r.extra["bound"]) for r in found))]
 
 
 def _uploads(records: Sequence[Record]) -> list[StudyClaim]:
     found = [r for r in records if r.figure == "several-uploads" and r.profile == "recency"]
     made = []
     for label in sorted({r.label for r in found}):
-        value = {r.extra["uploads"]: r for r in found if r.label == label}
-        told = ", ".join(f"{m}: {_percent(r)}" for m, r in sorted(value.items()))
-        best = max(value, key=lambda m: value[m].value)
-        text = f"Several places per user, with ε divided among them ({label}): {told}. The best number is {best}."
-        made.append(StudyClaim(text, "note"))
+        at = {r.extra["uploads"]: r for r in found if r.label == label}
+        told = ", ".join(f"{m}: {_percent(r)}" for m, r in sorted(at.items()))
+        text = f"One place per user covers more than several, with ε divided among them ({label}): {told}."
+        verdicts = {f"{m} places": difference(at[1], r).above(0.0) for m, r in sorted(at.items()) if m > 1}
+        made.append(StudyClaim(text + exceptions(verdicts), throughout(verdicts.values())))
     return made
 
 
@@ -197,8 +262,8 @@ def _one(records: Iterable[Record], figure: str, **wanted: str) -> Record:
     )
 
 
-def _verdict(so: bool) -> Verdict:
-    return "holds" if so else "does not hold"
+def _times(one: Record, other: Record) -> str:
+    return f"{one.value / other.value:.2f}" if other.value > 0 else "infinitely many"
 
 
 def _percent(record: Record) -> str:

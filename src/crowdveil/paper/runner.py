@@ -23,7 +23,7 @@ from crowdveil.paper.cases import Case, CaseResult, combine_portions, run_case
 from crowdveil.paper.cities import CitySource
 from crowdveil.vocabulary import Progress
 
-CODE = 1
+CODE = 3
 """Raised when the same case would give another result."""
 SEEDS_AT_ONCE = 10
 
@@ -68,8 +68,9 @@ def _parts(case: Case) -> list[Case]:
 
 
 def digest_of(source: CitySource) -> str:
-    """Return the SHA-256 of the traces and of the towers; a synthetic city is known by its name."""
-    digest = hashlib.sha256(source.name.encode())
+    """Return the SHA-256 of the traces, the towers and how they are read; a synthetic city is known by its name."""
+    how = {**asdict(source), "data": None, "towers": None}  # where files are does not matter, what is in them does
+    digest = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
     for path in (source.data, source.towers):
         for file in _files(path):
             with file.open("rb") as stream:
@@ -135,6 +136,6 @@ def _run(source: CitySource, todo: Sequence[tuple[str, Case]], workers: int) -> 
 
 def _longest_first(todo: Sequence[tuple[str, Case]]) -> list[tuple[str, Case]]:
     """Put the slow cases of our method first, so that no core is idle at the end; within these, grid after grid."""
-    heavy = np.array([case.method == "crowdveil" for _, case in todo])
+    heavy = np.array([case.method in ("crowdveil", "each") for _, case in todo])
     offset = np.array([case.offset for _, case in todo])
     return [todo[i] for i in np.lexsort((offset, ~heavy))]

@@ -1,4 +1,4 @@
-"""The charts of records: bars, lines, dots or curves; and maps of one value per cell.
+"""The charts of records: bars, lines, dots, curves, waterfalls or calibration; and maps of one value per cell.
 
 A panel is a `label` of the records; a series is a method under a profile and a rule. A method has the same colour and
 marker in every figure. Values stand on the axes as the records hold them; only what is written is in percent.
@@ -15,6 +15,7 @@ from crowdveil.area import Area
 from crowdveil.arrays import as_floats
 from crowdveil.errors import InputError
 from crowdveil.plots.bars import draw_bars
+from crowdveil.plots.calibration import draw_calibration
 from crowdveil.plots.curves import draw_curves
 from crowdveil.plots.dots import draw_dots
 from crowdveil.plots.figure_spec import FigureSpec
@@ -22,6 +23,7 @@ from crowdveil.plots.labels import on_axis
 from crowdveil.plots.lines import draw_lines
 from crowdveil.plots.maps import map_figure
 from crowdveil.plots.style import styled
+from crowdveil.plots.waterfall import draw_waterfall
 from crowdveil.simulate.records import Record
 
 _CHARTS: dict[str, Callable[[FigureSpec, Sequence[Record]], Figure]] = {
@@ -29,6 +31,8 @@ _CHARTS: dict[str, Callable[[FigureSpec, Sequence[Record]], Figure]] = {
     "lines": draw_lines,
     "dots": draw_dots,
     "curves": draw_curves,
+    "waterfall": draw_waterfall,
+    "calibration": draw_calibration,
 }
 
 

@@ -10,7 +10,7 @@ from crowdveil.errors import InputError
 from crowdveil.plots.charts import draw, map_of_cells
 from crowdveil.plots.figure_spec import FigureSpec
 from crowdveil.plots.labels import epsilon_name
-from crowdveil.plots.report import FigurePart, HtmlReport, MapPart, StudyClaim, write_report
+from crowdveil.plots.report import UNDECIDED, FigurePart, HtmlReport, MapPart, StudyClaim, write_report
 from crowdveil.plots.style import METHODS, save
 from crowdveil.simulate.comparison import FIGURE, Comparison
 from crowdveil.simulate.describe import describe_comparison, private_from
@@ -28,7 +28,7 @@ REMARKS = (
     "α is a share of the users who have a frequent place, and only they take part; crowdveil alone is not told who "
     "they are: it invites everyone and learns the share.",
 )
-RIVALS: tuple[Method, ...] = ("random", "laplace", "laplace-posterior", "algorithm-2")
+RIVALS: tuple[Method, ...] = ("random", "laplace", "laplace-posterior", "laplace-remapped", "privic", "algorithm-2")
 """What crowdveil is compared with in words."""
 FILES = ("results.json", "comparison.png", "comparison.svg", "report.html")
 MAPS = ("estimate", "hit")
@@ -112,12 +112,12 @@ def _claim_more(found: Comparison, other: Method) -> StudyClaim:
     points, low, high = (100 * value for value in found.difference("crowdveil", other))
     name, told = METHODS[other].name, f"{points:+.1f} points (95 % interval {low:+.1f} to {high:+.1f})"
     if found.settings.seeds < 2:
-        return StudyClaim(f"crowdveil minus {name}: {points:+.1f} points; one seed is too few to decide.", "note")
+        return StudyClaim(f"crowdveil minus {name}: {points:+.1f} points; one seed cannot tell.", UNDECIDED)
     if low > 0:
         return StudyClaim(f"crowdveil covers more than {name}: {told}.", "holds")
     if high < 0:
         return StudyClaim(f"crowdveil covers less than {name}: {told}.", "does not hold")
-    return StudyClaim(f"crowdveil minus {name}: {told}, so the difference may be due to chance.", "note")
+    return StudyClaim(f"crowdveil minus {name}: {told}, so the difference may be due to chance.", UNDECIDED)
 
 
 def _python_call(found: Comparison) -> str:

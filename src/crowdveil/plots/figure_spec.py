@@ -7,7 +7,7 @@ from typing import Literal
 
 from crowdveil.vocabulary import Rule
 
-Chart = Literal["bars", "lines", "dots", "curves"]
+Chart = Literal["bars", "lines", "dots", "curves", "waterfall", "calibration"]
 
 
 PAPER: tuple[str, Rule] = ("poisson", "random")

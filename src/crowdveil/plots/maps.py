@@ -20,6 +20,7 @@ from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
 from crowdveil.formatting import in_plain_words, rounded_up
 from crowdveil.plots.style import GROUND, INK, METADATA, QUIET, TARGET, StyledFigure, render, styled
+from crowdveil.policy.describe import describe_value
 from crowdveil.policy.policy import Policy
 
 MAP_INCHES = 6.0
@@ -73,10 +74,9 @@ def draw_policy(policy: Policy, path: str | Path, *, title: str | None = None) -
 
 def caption(policy: Policy) -> list[str]:
     """What stands under the map, line by line: what is promised, what it yields, and which policy it is."""
-    at_target, selected = _percent(policy.value), _percent(policy.beta)
     return [
         *_promise(policy),
-        f"{at_target} of the selected are at a target; {selected} of all are selected (β)",
+        f"{describe_value(policy, _percent)}; {_percent(policy.beta)} of all are selected (β)",
         f"{len(policy):,} cells · policy {policy.hash[:12]}",
     ]
 

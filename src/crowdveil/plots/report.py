@@ -29,7 +29,10 @@ ABOUT = (
     "under the figures hold all of them."
 )
 
-Verdict = Literal["holds", "does not hold", "note"]
+Verdict = Literal["holds", "does not hold", "too few seeds to decide", "note"]
+HOLDS: Verdict = "holds"
+FAILS: Verdict = "does not hold"
+UNDECIDED: Verdict = "too few seeds to decide"
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,12 @@ def _paragraphs(texts: Iterable[str]) -> str:
     return "".join(f"<p>{escape(text)}</p>" for text in texts if text)
 
 
-_BADGES: dict[Verdict, tuple[str, str]] = {"holds": ("yes", "✓"), "does not hold": ("no", "✗"), "note": ("note", "•")}
+_BADGES: dict[Verdict, tuple[str, str]] = {
+    "holds": ("yes", "✓"),
+    "does not hold": ("no", "✗"),
+    "too few seeds to decide": ("open", "?"),
+    "note": ("note", "•"),
+}
 
 
 def _claims(claims: Sequence[StudyClaim]) -> str:
@@ -351,10 +359,11 @@ _PAGE = """<!DOCTYPE html>
 
 _STYLE = """
 :root { --ground: #ffffff; --soft: #f4f5f7; --line: #d9dde1; --ink: #1c2127; --quiet: #5b6570; --link: #00578c;
-  --yes: #0b6b3a; --yes-soft: #def3e6; --no: #a3210f; --no-soft: #fce4df; --note: #45505b; --note-soft: #e8ebee; }
+  --yes: #0b6b3a; --yes-soft: #def3e6; --no: #a3210f; --no-soft: #fce4df; --note: #45505b; --note-soft: #e8ebee;
+  --open: #775500; --open-soft: #fbf0cf; }
 @media (prefers-color-scheme: dark) { :root { --ground: #14171a; --soft: #1d2226; --line: #363d44; --ink: #e7eaed;
   --quiet: #a2acb6; --link: #7cc4f5; --yes: #8be0ae; --yes-soft: #12351f; --no: #ffab9c; --no-soft: #451a12;
-  --note: #c3cbd3; --note-soft: #2b3239; } }
+  --note: #c3cbd3; --note-soft: #2b3239; --open: #f0cf7a; --open-soft: #3d3110; } }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; max-width: 66rem; padding: 1.5rem 1.25rem 4rem; background: var(--ground); color: var(--ink);
@@ -373,10 +382,11 @@ tbody th, tbody td:not(.number) { min-width: 6.5rem; }
 td .source { display: block; white-space: normal; min-width: 8rem; }
 .claims { list-style: none; margin: 0; padding: 0; }
 .claims li { display: flex; gap: 0.8rem; align-items: baseline; padding: 0.45rem 0; max-width: 54rem; }
-.badge { flex: 0 0 8.6rem; text-align: center; white-space: nowrap; font-size: 0.82rem; font-weight: 600;
+.badge { flex: 0 0 13rem; text-align: center; white-space: nowrap; font-size: 0.82rem; font-weight: 600;
   padding: 0.12rem 0.5rem; border-radius: 1rem; }
 .yes { color: var(--yes); background: var(--yes-soft); }
 .no { color: var(--no); background: var(--no-soft); }
+.open { color: var(--open); background: var(--open-soft); }
 .note { color: var(--note); background: var(--note-soft); }
 figure { margin: 1rem 0; }
 .card { background: #ffffff; border: 1px solid var(--line); border-radius: 0.5rem; padding: 0.5rem; overflow-x: auto; }

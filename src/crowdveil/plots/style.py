@@ -45,19 +45,43 @@ class MethodStyle(NamedTuple):
 
 
 METHODS = {
+    "hindsight": MethodStyle("the best people, with hindsight", "#2f3337", "D"),
+    "by-profile": MethodStyle("by profile, nobody protected", "#7d868f", "h"),
     "none": MethodStyle("no obfuscation", "#4a4f55", "p"),
     "crowdveil-known": MethodStyle("crowdveil, π known", "#56b4e9", "s"),
     "crowdveil-clear": MethodStyle("crowdveil, clear form", "#999933", "d"),
     "crowdveil": MethodStyle("crowdveil (ours)", "#0067a5", "o"),
+    "any": MethodStyle("crowdveil, any target", "#e69f00", "v"),
+    "each": MethodStyle("crowdveil, a number for each", "#0067a5", "o"),
+    "each-protected": MethodStyle("the same, grades and outside protected", "#56b4e9", "s"),
     "algorithm-1": MethodStyle("Algorithm 1, π known", "#e69f00", "v"),
     "algorithm-2": MethodStyle("Algorithm 2 as printed", "#d55e00", "^"),
     "laplace-posterior": MethodStyle("planar Laplace, by posterior", "#00875f", ">"),
+    "laplace-remapped": MethodStyle("planar Laplace, remapped", "#117733", "P"),
     "laplace": MethodStyle("planar Laplace, nearest first", "#6cc3a4", "<"),
+    "privic": MethodStyle("PRIVIC", "#cc79a7", "H"),
+    "fresh": MethodStyle("a fresh report every time, no limit", "#56b4e9", "s"),
+    "panel-now": MethodStyle("a panel drawn for this campaign", "#56b4e9", "s"),
+    "panel-once": MethodStyle("panel, drawn once", "#0067a5", "o"),
+    "panel-twice": MethodStyle("panel, drawn twice", "#6a3d9a", "o"),
+    "panel-twice-pooled": MethodStyle("panel, drawn twice, pooled", "#6a3d9a", "D"),
+    "panel-thrice": MethodStyle("panel, drawn three times", "#cc79a7", "o"),
+    "panel-thrice-pooled": MethodStyle("panel, drawn three times, pooled", "#cc79a7", "D"),
+    "list-once": MethodStyle("list of 20, drawn once", "#999933", "o"),
+    "list-twice": MethodStyle("list of 20, drawn twice", "#999933", "s"),
+    "list-thrice": MethodStyle("list of 20, drawn three times", "#999933", "d"),
+    "laplace-once": MethodStyle("planar Laplace, drawn once", "#00875f", ">"),
+    "laplace-twice": MethodStyle("planar Laplace, drawn twice", "#6cc3a4", ">"),
+    "laplace-twice-pooled": MethodStyle("planar Laplace, drawn twice, pooled", "#6cc3a4", "<"),
+    "laplace-thrice": MethodStyle("planar Laplace, drawn three times", "#117733", ">"),
+    "laplace-thrice-pooled": MethodStyle("planar Laplace, drawn three times, pooled", "#117733", "<"),
+    "split": MethodStyle("the limit split over all campaigns", "#e69f00", "v"),
+    "today": MethodStyle("fresh reports until the limit", "#d55e00", "^"),
     "random": MethodStyle("random users", "#b3bac1", "X"),
 }
 """From the ceiling to the floor, as legends and bars are ordered. Hues of Okabe and Ito, which colour-blind people
 tell apart."""
-SPARE_COLOURS = ("#cc79a7", "#882255", "#999933", "#332288", "#aa4499", "#661100")
+SPARE_COLOURS = ("#882255", "#ddaa33", "#999933", "#332288", "#aa4499", "#661100")
 """For what is no method of the studies."""
 TINTS = (0.0, 0.3, 0.58)
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.6)), (0, (1.2, 1.4)))

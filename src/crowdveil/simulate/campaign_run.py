@@ -47,11 +47,12 @@ class CampaignResult:
         Args:
             backend: "pandas", "polars" or "pyarrow" (default: the first of them that is installed).
 
-        Columns: participant (position in `places`), round (from 0), symbol (its name), selected, and chance, the
-        probability that the user's place is a target as the organiser estimates it (missing if not selected).
+        Columns: participant (position in `places`), round (from 0), symbol (its name), selected, target, the cell that
+        the user is selected for, and chance, the probability that they come there as the organiser estimates it (both
+        missing if not selected; where people are wanted at any target, the likeliest, and the chance of any).
         """
         rank = {who: place for place, who in enumerate(self.selection.participants.tolist())}
-        chances = self.selection.chances.tolist()
+        chances, targets = self.selection.chances.tolist(), self.selection.targets.tolist()
         who, policies = self.reports.participant.tolist(), self.state.policies
         sent = zip(self.reports.round.tolist(), self.reports.symbol.tolist(), strict=True)
         return make_frame(
@@ -60,6 +61,7 @@ class CampaignResult:
                 "round": self.reports.round,
                 "symbol": [policies[number].symbol_name(symbol) for number, symbol in sent],
                 "selected": [one in rank for one in who],
+                "target": [self.state.plan.targets[targets[rank[one]]] if one in rank else None for one in who],
                 "chance": [float(chances[rank[one]]) if one in rank else None for one in who],
             },
             backend,
@@ -75,7 +77,7 @@ def run_campaign(
         plan: What the organiser fixes: area, targets, ε, how many users and how many are wanted, rounds.
         places: The cell that each user reports from, or NULL (-1); `plan.users` of them. For a plan with grades, the
             default, `choose_graded_places` gives both places and grades; in the clear form `choose_places`.
-        grades: Whether each user is a regular visitor of the place (0) or an occasional one (1); default: all regular.
+        grades: How regularly each user visits the place: 0 for a regular visitor, then falling; default: all regular.
         seed: Decides the order in which users come, and every draw (default: fresh randomness from the system).
 
     The same, round by round, as an organiser and its users do it:
@@ -98,14 +100,22 @@ def run_campaign(
     >>> len(result.selection), result.state.finished
     (15, True)
     """
-    cells = _check_places(places, plan)
-    their_grades = None if grades is None else as_cells("grades", grades, plan.grades)
-    if their_grades is not None and their_grades.shape != cells.shape:
-        raise InputError("grades", their_grades.shape, f"should have one entry for each of {plan.users:,} users")
+    if plan.panel:
+        raise InputError("plan", "a panel", "should be asked once; `run_panel` runs a panel")
+    cells, their_grades = check_people(plan, places, grades)
     generator = np.random.default_rng(seed)
     order = generator.permutation(plan.users)
     state, reports, _ = run_rounds(plan, order, cells, generator, grades=their_grades)
     return CampaignResult(state, reports, select(state, reports), cells)
+
+
+def check_people(plan: Plan, places: ArrayLike, grades: ArrayLike | None) -> tuple[IntArray, IntArray | None]:
+    """Refuse places and grades that are not one for each of the plan's users; return them as arrays."""
+    cells = _check_places(places, plan)
+    their_grades = None if grades is None else as_cells("grades", grades, plan.grades)
+    if their_grades is not None and their_grades.shape != cells.shape:
+        raise InputError("grades", their_grades.shape, f"should have one entry for each of {plan.users:,} users")
+    return cells, their_grades
 
 
 def _check_places(places: ArrayLike, plan: Plan) -> IntArray:

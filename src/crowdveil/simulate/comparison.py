@@ -6,7 +6,9 @@ of the first seed, is kept whole: its estimate and its policies are what maps sh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
@@ -16,13 +18,14 @@ from crowdveil.campaign.selection import Reports
 from crowdveil.certify import certify
 from crowdveil.dataframes import Backend, make_frame
 from crowdveil.errors import InputError
-from crowdveil.policy.baselines.laplace import planar_laplace
 from crowdveil.policy.baselines.tables import MAX_TABLE_CELLS
 from crowdveil.policy.checks import check_grade_epsilon, check_null_epsilon, check_targets
+from crowdveil.policy.policy import Policy
 from crowdveil.profile import PROFILE_METHODS
-from crowdveil.profile.profile import check_delta
+from crowdveil.profile.profile import check_delta, check_thresholds
 from crowdveil.simulate.dataset import Dataset
 from crowdveil.simulate.records import Record, interval
+from crowdveil.simulate.seeds import SeedRuns, run_seeds
 from crowdveil.simulate.simulation import (
     METHODS,
     PLACES_STREAM,
@@ -30,24 +33,26 @@ from crowdveil.simulate.simulation import (
     Method,
     check_methods,
     check_terms,
-    coverage_of,
-    simulate,
 )
 from crowdveil.vocabulary import (
     DEFAULT_CONFIDENCE,
     DEFAULT_DELTA,
     DEFAULT_GRADE_EPSILON,
     DEFAULT_NULL_EPSILON,
+    DEFAULT_PROFILE_METHOD,
     DEFAULT_ROUNDS,
+    DEFAULT_RULE,
     DEFAULT_SHARE_WANTED,
-    NULL,
     Progress,
     Rule,
+    grade_thresholds,
 )
 
 FIGURE = "comparison"
 CAMPAIGNS: tuple[Method, ...] = ("crowdveil", "crowdveil-known", "crowdveil-clear", "algorithm-2", "algorithm-1")
 """Methods with rounds and policies of their own; the first of them that is compared is shown on maps."""
+TABLES: tuple[Method, ...] = ("laplace", "laplace-posterior", "laplace-remapped", "privic")
+"""Methods whose policies are tables of cells by cells."""
 DEFAULT_SEEDS = 20
 MAX_SEEDS = 10_000
 
@@ -59,10 +64,10 @@ class ComparisonSettings:
     targets: tuple[int, ...]
     epsilon_per_km: float
     delta: float = DEFAULT_DELTA
-    profile: str = "recency"
-    rule: Rule = "target-aware"
+    profile: str = DEFAULT_PROFILE_METHOD
+    rule: Rule = DEFAULT_RULE
     share: float = DEFAULT_SHARE_WANTED
-    """α as a share of those who report."""
+    """α as a share of everyone in the data set, as of everyone whom a campaign invites."""
     rounds: int = DEFAULT_ROUNDS
     confidence: float = DEFAULT_CONFIDENCE
     seeds: int = DEFAULT_SEEDS
@@ -71,6 +76,10 @@ class ComparisonSettings:
     """ε₀ of our methods; None, together with ε₁, for the clear form."""
     grade_epsilon: float | None = DEFAULT_GRADE_EPSILON
     """ε₁ of our methods."""
+    lower_deltas: tuple[float, ...] | None = None
+    """Thresholds of further grades below δ, in our methods; None: the default ones that lie below δ."""
+    wanted: int | None = None
+    """α, instead of a share."""
 
     def __post_init__(self) -> None:
         check_terms(self.epsilon_per_km, self.share, self.rounds, self.confidence)
@@ -82,6 +91,9 @@ class ComparisonSettings:
             check_grade_epsilon(self.grade_epsilon)
             if self.null_epsilon is None:
                 raise InputError("grade_epsilon", self.grade_epsilon, "should be none where null_epsilon is none")
+        check_thresholds(self.thresholds)
+        if self.wanted is not None and self.wanted < 1:
+            raise InputError("wanted", self.wanted, "should be at least 1")
         if self.profile not in PROFILE_METHODS:
             raise InputError("profile", self.profile, f"should be one of {', '.join(PROFILE_METHODS)}")
         if self.rule not in get_args(Rule):
@@ -89,14 +101,26 @@ class ComparisonSettings:
         if not 1 <= self.seeds <= MAX_SEEDS:
             raise InputError("seeds", self.seeds, f"should be from 1 to {MAX_SEEDS:,}")
 
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """What divides the grades."""
+        return grade_thresholds(self.delta, self.lower_deltas)
+
+    def people_wanted(self, dataset: Dataset) -> int:
+        """α for this data set."""
+        return max(1, round(self.share * dataset.counts.users)) if self.wanted is None else self.wanted
+
     def check(self, dataset: Dataset) -> None:
         """Refuse what this data set cannot answer."""
         check_targets(self.targets, len(dataset.area))
         if dataset.counts.users < 2:
             raise InputError("users", dataset.counts.users, "should be two or more, or there is nobody to choose")
-        if len(dataset.area) > MAX_TABLE_CELLS and any(method.startswith("laplace") for method in self.methods):
-            what = f"planar Laplace takes at most {MAX_TABLE_CELLS:,}; make cells larger, or leave its methods out"
+        tables = [method for method in self.methods if method in TABLES]
+        if len(dataset.area) > MAX_TABLE_CELLS and tables:
+            what = f"{', '.join(tables)}: at most {MAX_TABLE_CELLS:,}; make cells larger, or leave these methods out"
             raise InputError("cells", len(dataset.area), what)
+        if self.people_wanted(dataset) > dataset.counts.users:
+            raise InputError("wanted", self.wanted, f"should be at most the {dataset.counts.users:,} users")
         reporters = self.reporters(dataset)
         if reporters == 0:
             highest = float(dataset.profiles[self.profile].probability.max(initial=0.0))
@@ -115,19 +139,20 @@ class ComparisonSettings:
 
     def crowd(self, dataset: Dataset, seed: int) -> Crowd:
         """The users, each with the place that they would report under a seed."""
-        generator = np.random.default_rng([seed, PLACES_STREAM])
-        cells, grades = dataset.graded_places(self.profile, self.rule, self.delta, self.targets, generator)
+        # Both begin from the same seed, so that a frequent place is the same one with and without grades.
+        frequent, graded = (np.random.default_rng([seed, PLACES_STREAM]) for _ in range(2))
         return Crowd(
             area=dataset.area,
             targets=self.targets,
-            places=np.where(grades == 0, cells, NULL),
+            places=dataset.places(self.profile, self.rule, self.delta, self.targets, frequent),
             epsilon_per_km=self.epsilon_per_km,
-            share_wanted=self.share,
+            people_wanted=self.people_wanted(dataset),
             rounds=self.rounds,
             confidence=self.confidence,
             null_epsilon=self.null_epsilon,
             grade_epsilon=self.grade_epsilon,
-            likeliest=cells,
+            graded_places=dataset.graded_places(self.profile, self.rule, self.thresholds, self.targets, graded),
+            thresholds=self.thresholds,
         )
 
 
@@ -209,31 +234,31 @@ class Comparison:
         )
 
 
-def compare_methods(dataset: Dataset, settings: ComparisonSettings, progress: Progress | None = None) -> Comparison:
-    """Run every method under every seed on a data set that is already counted and split."""
+def compare_methods(
+    dataset: Dataset,
+    settings: ComparisonSettings,
+    progress: Progress | None = None,
+    *,
+    workers: int = 1,
+    partial: bool = False,
+) -> Comparison:
+    """Run every method under every seed on a data set that is already counted and split.
+
+    With `partial`, an interruption gives the comparison over the seeds that are done; see `run_seeds`.
+    """
     settings.check(dataset)
-    share = dataset.coverage(settings.targets)
-    coverage: dict[Method, list[float]] = {method: [] for method in settings.methods}
-    selected: dict[Method, list[float]] = {method: [] for method in settings.methods}
-    policies = dict.fromkeys(settings.methods, 0)
-    campaigns: dict[Method, tuple[State, Reports]] = {}
-    wanted = reports = 0
-    for seed in range(settings.seeds):
-        crowd = settings.crowd(dataset, seed)
-        wanted, reports = crowd.wanted, len(crowd.reporters)
-        for number, method in enumerate(settings.methods):
-            outcome = simulate(crowd, method, seed)
-            coverage[method].append(coverage_of(outcome.selected, share))
-            selected[method].append(len(outcome.selected) / outcome.wanted)
-            policies[method] += outcome.policies
-            if seed == 0 and outcome.campaign is not None:
-                campaigns[method] = outcome.campaign
-            if progress is not None:
-                progress(seed * len(settings.methods) + number + 1, settings.seeds * len(settings.methods))
+    runs = SeedRuns(functools.partial(settings.crowd, dataset), settings.methods, dataset.coverage(settings.targets))
+    results = run_seeds(runs, settings.seeds, workers=workers, partial=partial, progress=progress)
+    settings = replace(settings, seeds=len(results))
+    coverage = {method: [result.coverage[method] for result in results] for method in settings.methods}
+    selected = {method: [result.selected[method] for result in results] for method in settings.methods}
+    policies = {method: sum(result.policies[method] for result in results) for method in settings.methods}
+    first = results[0]
+    campaigns, wanted, reports = first.campaigns, first.wanted, first.reports
+    drawn_from = first.tables | {method: tuple(state.policies) for method, (state, _) in campaigns.items()}
     records = []
     for method in settings.methods:
         mean, low, high = interval(coverage[method], most=1.0)
-        state = campaigns[method][0] if method in campaigns else None
         records.append(
             Record(
                 figure=FIGURE,
@@ -257,7 +282,7 @@ def compare_methods(dataset: Dataset, settings: ComparisonSettings, progress: Pr
                     "reports": reports,
                     "wanted": wanted,
                     "policies": policies[method],
-                    "private_from_epsilon_per_km": _private_from(settings.crowd(dataset, 0), method, state),
+                    "private_from_epsilon_per_km": _private_from(method, drawn_from[method]),
                 },
             )
         )
@@ -265,13 +290,12 @@ def compare_methods(dataset: Dataset, settings: ComparisonSettings, progress: Pr
     return Comparison(dataset, settings, records, coverage, wanted, sum(policies.values()), *shown)
 
 
-def _private_from(crowd: Crowd, method: Method, state: State | None) -> float | None:
+def _private_from(method: Method, policies: Sequence[Policy]) -> float | None:
     """The smallest ε at which all that the method sends is certified under the first seed; None for none."""
     if method == "none":
         return None
     if method == "random":
         return 0.0  # users say no more than that they take part
-    policies = state.policies if state is not None else [planar_laplace(crowd.area, None, [0], crowd.epsilon_per_km)]
     return max(certify(policy).smallest_epsilon_per_km for policy in policies)
 
 

@@ -13,7 +13,19 @@ from crowdveil.area import Area
 from crowdveil.area.extent import box_of
 from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.errors import InputError
-from crowdveil.profile import Counts, HalfLifeChoice, Periods, Profile, Split, count_visits, frequency, poisson, recency
+from crowdveil.profile import (
+    Counts,
+    HalfLifeChoice,
+    LogisticConstants,
+    Periods,
+    Profile,
+    Split,
+    count_visits,
+    frequency,
+    logistic,
+    poisson,
+    recency,
+)
 from crowdveil.profile.from_visits import full_periods, suggest_half_life
 from crowdveil.profile.place import choose_graded_places, choose_places
 from crowdveil.profile.profile import check_delta
@@ -38,6 +50,8 @@ class Dataset:
     visits_dropped: int
     facts: Mapping[str, str] = field(default_factory=dict)
     """What was read, in words, for reports."""
+    constants: LogisticConstants | None = None
+    """Those of the profile `logistic`; None: the ones that devices use."""
 
     @classmethod
     def from_visits(
@@ -73,6 +87,7 @@ class Dataset:
             "frequency": frequency(self.counts, self.split.train),
             "poisson": poisson(self.counts, self.split.train),
             "recency": recency(self.counts, self.split.train, self.half_life.half_life_periods),
+            "logistic": logistic(self.counts, self.split.train, self.constants),
         }
 
     @cached_property
@@ -89,14 +104,23 @@ class Dataset:
         return choose_places(self.profiles[profile], delta, rule, generator, targets)
 
     def graded_places(
-        self, profile: str, rule: Rule, delta: float, targets: tuple[int, ...], generator: np.random.Generator
+        self,
+        profile: str,
+        rule: Rule,
+        thresholds: tuple[float, ...],
+        targets: tuple[int, ...],
+        generator: np.random.Generator,
     ) -> tuple[IntArray, IntArray]:
         """Choose the place, or NULL, and the grade that each user reports in the protected form."""
-        return choose_graded_places(self.profiles[profile], delta, rule, generator, targets)
+        return choose_graded_places(self.profiles[profile], thresholds, rule, generator, targets)
 
     def coverage(self, targets: tuple[int, ...]) -> FloatArray:
         """For each user, the share of test periods with a visit to any target."""
         return self.counts.periods_at(targets, self.split.test) / len(self.split.test)
+
+    def coverage_by_target(self, targets: tuple[int, ...]) -> FloatArray:
+        """For each user and each target, the share of test periods with a visit to it: shape (users, targets)."""
+        return np.column_stack([self.coverage((target,)) for target in targets])
 
 
 def split_periods(
@@ -107,6 +131,7 @@ def split_periods(
     start: date | None = None,
     train: int | None = None,
     test: int | None = None,
+    every_date: bool = False,
 ) -> tuple[Periods, Split]:
     """Divide the full periods of some visits into those to learn from and those to test on.
 
@@ -114,16 +139,25 @@ def split_periods(
         visits: The visits that the periods should cover.
         period: "week" or "day".
         weekdays_only: Whether Saturdays and Sundays are left out.
-        start: The first day (default: the first local day with a visit).
-        train: How many periods to learn from (default: all but those to test on).
+        start: The first day (default: the first usual day with a visit, see `full_periods`).
+        train: How many periods to learn from (default: all but those to test on, and without thin ends).
         test: How many periods to test on (default: the last tenth, at least one).
+        every_date: Whether dates far from all others count too.
 
     >>> import crowdveil as cv
     >>> periods, split = split_periods(cv.synthetic_visits(1, users=20, weeks=10))
     >>> len(split.train), len(split.test)
     (9, 1)
     """
-    full = full_periods(visits, period=period, weekdays_only=weekdays_only, start=start, at_least=2)
+    full = full_periods(
+        visits,
+        period=period,
+        weekdays_only=weekdays_only,
+        start=start,
+        at_least=2,
+        every_date=every_date,
+        thin_ends=train is not None,
+    )
     count = len(full)
     testing = max(1, round(count / 10)) if test is None else test
     if train is None and testing >= count:

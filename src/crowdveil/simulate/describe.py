@@ -12,6 +12,9 @@ from crowdveil.simulate.comparison import Comparison, ComparisonSettings, name_t
 from crowdveil.simulate.dataset import Dataset
 from crowdveil.simulate.records import Record
 
+MIN_ACTIVE_SHARE = 0.2
+"""Fewer active people in a test period than this share of those in training: the test says little."""
+
 
 def find_warnings(dataset: Dataset, settings: ComparisonSettings) -> list[str]:
     """Say what makes a comparison less meaningful than it seems, each with its count."""
@@ -24,6 +27,7 @@ def find_warnings(dataset: Dataset, settings: ComparisonSettings) -> list[str]:
         if empty:
             some = f"{', '.join(map(str, empty[:8]))}{', ...' * (len(empty) > 8)}"
             found.append(f"{len(empty)} of {len(part)} periods to {what} have no visit at all (numbers {some}).")
+    found += _thin_test(dataset)
     targets = settings.targets
     if not dataset.coverage(targets).any():
         found.append(f"nobody was at a target ({name_targets(targets)}) in the test periods: every coverage is 0.")
@@ -31,6 +35,20 @@ def find_warnings(dataset: Dataset, settings: ComparisonSettings) -> list[str]:
     if not np.isin(profile.cell[profile.frequent(settings.delta)], targets).any():
         found.append(f"no target ({name_targets(targets)}) is anybody's frequent place: nobody can report one.")
     return found
+
+
+def _thin_test(dataset: Dataset) -> list[str]:
+    """Compare how many people are active in a period to test on and in one to learn from."""
+    counts, split = dataset.counts, dataset.split
+    once = np.unique(counts.user * len(counts.periods) + counts.period)
+    active = np.bincount(once % len(counts.periods), minlength=len(counts.periods))
+    learning, testing = (float(active[part.start : part.stop].mean()) for part in (split.train, split.test))
+    if testing >= MIN_ACTIVE_SHARE * learning:
+        return []
+    return [
+        f"hardly anyone is active in the periods to test on: {testing:.3g} people in each, against {learning:.3g} in "
+        "those to learn from. Set how many to learn from and to test on, so that the test ends where people are active."
+    ]
 
 
 def describe_comparison(result: Comparison) -> dict[str, str]:
@@ -43,7 +61,7 @@ def describe_comparison(result: Comparison) -> dict[str, str]:
         "profile": f"{settings.profile}{_half_life(dataset) if settings.profile == 'recency' else ''}",
         "place to report": settings.rule,
         "frequent place": f"{reporters:,} of {users:,} users ({reporters / users:.1%}), at δ = {settings.delta:g}",
-        "wanted (α)": f"{result.wanted:,}: {settings.share:.4g} of those who have one",
+        "wanted (α)": f"{result.wanted:,}: {result.wanted / users:.4g} of everyone",
         "targets": name_targets(settings.targets),
         "privacy": f"ε = {exact(settings.epsilon_per_km)} per km: {in_plain_words(settings.epsilon_per_km)}",
         "protected": _protected(settings),
@@ -76,7 +94,14 @@ def _protected(settings: ComparisonSettings) -> str:
     told = f"by our methods also being outside (ε₀ = {exact(settings.null_epsilon)})"
     if settings.grade_epsilon is None:
         return told
-    return f"{told} and how regular a visitor is (ε₁ = {exact(settings.grade_epsilon)})"
+    return f"{told} and how regular a visitor is ({_grades(settings)})"
+
+
+def _grades(settings: ComparisonSettings) -> str:
+    assert settings.grade_epsilon is not None
+    divided = ", ".join(f"{one:g}" for one in settings.thresholds)
+    between = f"ε₁ = {exact(settings.grade_epsilon)} from each to the next"
+    return f"{len(settings.thresholds) + 1} grades, divided at {divided}; {between}"
 
 
 def _certified(result: Comparison) -> str:

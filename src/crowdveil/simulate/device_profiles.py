@@ -11,7 +11,7 @@ from crowdveil.area.extent import box_of
 from crowdveil.errors import InputError
 from crowdveil.simulate.dataset import Dataset, split_periods
 from crowdveil.traces import Visits, synthetic_visits
-from crowdveil.vocabulary import Period
+from crowdveil.vocabulary import DEFAULT_PROFILE_METHOD, Period
 
 MAX_RADIUS_KM = 300.0
 
@@ -19,7 +19,7 @@ MAX_RADIUS_KM = 300.0
 def device_profiles(visits: Visits, area: Area, *, period: Period, delta: float) -> list[Mapping[int, float]]:
     """Profile every person from all full periods of the visits, as `compare` does; cell → probability for each."""
     periods, split = split_periods(visits, period=period)
-    profile = Dataset.from_visits(visits, area, periods, split, delta=delta).profiles["recency"]
+    profile = Dataset.from_visits(visits, area, periods, split, delta=delta).profiles[DEFAULT_PROFILE_METHOD]
     return [profile.of(user) for user in range(profile.users)]
 
 

@@ -23,7 +23,7 @@ from crowdveil.policy.checks import check_targets
 from crowdveil.simulate.large import LargeCrowd, LargeOutcome
 from crowdveil.simulate.people import SyntheticPopulation, people_of, write_people
 from crowdveil.traces import CitySettings, SyntheticCity
-from crowdveil.vocabulary import DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED
+from crowdveil.vocabulary import DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, grade_thresholds
 
 MAX_USERS, MAX_WEEKS = 10**10, 520
 
@@ -54,7 +54,10 @@ def synthetic_crowd(
     write_people(population, path, os.cpu_count() or 1, progress)
     table = engine.read_parquet([str(path)])
     campaign = (epsilon_per_km, share_wanted, rounds)
-    return LargeCrowd(engine, table, population.area, population.targets, test, *campaign, seed=seed)
+    thresholds = grade_thresholds(delta)
+    return LargeCrowd(
+        engine, table, population.area, population.targets, test, *campaign, thresholds=thresholds, seed=seed
+    )
 
 
 def profiled_crowd(
@@ -76,7 +79,7 @@ def profiled_crowd(
     They are tested on the periods that the profiles were not learned from. Without targets, the cells with the most
     people are taken.
     """
-    train, periods = _read_summary(profiled, area)
+    train, periods, thresholds = _read_summary(profiled, area)
     if targets is not None:
         wanted = check_targets(targets, len(area))
     elif not 1 <= densest < len(area):
@@ -93,7 +96,7 @@ def profiled_crowd(
     half.rename(whole)
     table = engine.read_parquet([str(path) for path in sorted(whole.glob("*.parquet"))])
     campaign = (epsilon_per_km, share_wanted, rounds)
-    return LargeCrowd(engine, table, area, wanted, periods - train, *campaign, seed=seed)
+    return LargeCrowd(engine, table, area, wanted, periods - train, *campaign, thresholds=thresholds, seed=seed)
 
 
 def large_results(crowd: LargeCrowd, outcomes: Sequence[LargeOutcome]) -> dict[str, Any]:
@@ -112,11 +115,13 @@ def large_results(crowd: LargeCrowd, outcomes: Sequence[LargeOutcome]) -> dict[s
     }
 
 
-def _read_summary(profiled: Path, area: Area) -> tuple[int, int]:
-    """Read from how many of how many periods the profiles were learned."""
+def _read_summary(profiled: Path, area: Area) -> tuple[int, int, tuple[float, ...]]:
+    """Read from how many of how many periods the profiles were learned, and what divides the grades."""
     try:
         summary = json.loads((profiled / "summary.json").read_text(encoding="utf-8"))
         made_for, train, periods = summary["area_digest"], int(summary["train"]), int(summary["periods"])
+        settings = summary["profile_settings"]
+        thresholds = (float(settings["delta"]), *map(float, settings["lower_deltas"]))
     except (OSError, ValueError, LookupError, TypeError):
         raise FileFormatError(f"{profiled}: holds no summary.json of `crowdveil profile`") from None
     if made_for != area.digest:
@@ -124,7 +129,7 @@ def _read_summary(profiled: Path, area: Area) -> tuple[int, int]:
     if train >= periods:
         what = f"was learned from all {periods} periods; profile with a smaller --train"
         raise InputError("profiled", str(profiled), what)
-    return train, periods
+    return train, periods, thresholds
 
 
 def _parquet_files(folder: Path) -> list[str]:

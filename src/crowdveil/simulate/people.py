@@ -25,13 +25,14 @@ from crowdveil.batch.engine import Engine
 from crowdveil.batch.fixes import Expression
 from crowdveil.batch.graph import user_hash, user_hashes
 from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.profile import Counts, Periods, count_visits, poisson
-from crowdveil.profile.place import choose_places
+from crowdveil.profile import Counts, Periods, count_visits, logistic
+from crowdveil.profile.place import choose_graded_places, choose_places
 from crowdveil.profile.profile import check_delta
 from crowdveil.traces import SyntheticCity, Visits
-from crowdveil.vocabulary import NULL
+from crowdveil.vocabulary import DEFAULT_RULE, NULL, grade_thresholds
 
-SCHEMA = pa.schema([("user", pa.string()), ("cell", pa.int64()), ("hits", pa.int64()), ("user_hash", pa.int64())])
+NUMBERS = ("cell", "grade", "frequent", "hits", "user_hash")
+SCHEMA = pa.schema([("user", pa.string()), *((name, pa.int64()) for name in NUMBERS)])
 FIRST_DAY = date(2024, 1, 1)
 """Of every synthetic city."""
 
@@ -48,7 +49,13 @@ def people_of(
     )
     hits = there.select("user", "period").distinct().group_by("user").agg(hits=lambda rows: rows.count())
     joined = places.left_join(hits, "user")
-    people = joined.select("user", cell=joined.cell.fill_null(NULL), hits=joined.hits.fill_null(0))
+    people = joined.select(
+        "user",
+        cell=joined.cell.fill_null(NULL),
+        grade=joined.grade.fill_null(0),
+        frequent=joined.frequent.fill_null(NULL),
+        hits=joined.hits.fill_null(0),
+    )
     return people.mutate(user_hash=user_hashes(seed, engine.column_function)(people.user))
 
 
@@ -98,11 +105,16 @@ class SyntheticPopulation:
         """The people of a block, as rows of the table."""
         visits = self.city.block(block)
         counts = self.counts(visits)
-        generator = np.random.default_rng([self.seed, block])
-        cell = choose_places(poisson(counts, self.train), self.delta, "target-aware", generator, self.targets)
+        profile = logistic(counts, self.train)
+        # Both begin from the same seed, so that a frequent place is the same one with and without grades.
+        draws = [np.random.default_rng([self.seed, block]) for _ in range(2)]
+        frequent = choose_places(profile, self.delta, DEFAULT_RULE, draws[0], self.targets)
+        thresholds = grade_thresholds(self.delta)
+        cell, grade = choose_graded_places(profile, thresholds, DEFAULT_RULE, draws[1], self.targets)
         hits = counts.periods_at(self.targets, range(self.train.stop, len(counts.periods)))
         return pa.table(
-            [visits.users, cell, hits, [user_hash(self.seed, name) for name in visits.users]], schema=SCHEMA
+            [visits.users, cell, grade, frequent, hits, [user_hash(self.seed, name) for name in visits.users]],
+            schema=SCHEMA,
         )
 
 

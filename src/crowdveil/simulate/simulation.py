@@ -1,6 +1,7 @@
 """One simulated campaign: the same users, places and order for every method, only the method differs.
 
-    none                everyone names their place; those at a target are selected, at most α (no privacy: the ceiling)
+    none                everyone names their place, and its grade; those at a target are selected, regular visitors
+                        first, at most α (no privacy: the ceiling)
     random              α of those who report, blindly (the floor)
     laplace             planar Laplace; those who report the cells nearest to a target are selected
     laplace-posterior   planar Laplace; selected by the chance that the true place is a target, with π known
@@ -9,8 +10,10 @@
     crowdveil           ours, π unknown, k rounds
     crowdveil-known     ours with π known, in one round
     crowdveil-clear     ours, π unknown, k rounds, in the clear form whatever the settings say
+    laplace-remapped    planar Laplace, remapped with π known to the place nearest on average; nearest to a target first
+    privic              PRIVIC's Blahut-Arimoto policies, π unknown, learnt in k rounds by iterative Bayesian update
 
-α is a share of the users with a frequent place. The others take part in no method but ours, which is not told who has a
+Users without a frequent place take part in no method but ours, which is not told who has a
 place to report: it invites everyone. In the clear form it learns the share of NULL as it goes; in the protected form
 (`null_epsilon`, `grade_epsilon`) everyone reports a place with a grade, and who was never seen in the area is outside.
 
@@ -35,10 +38,20 @@ from crowdveil.certify import Certificate, certify
 from crowdveil.draw import draw_many
 from crowdveil.errors import InputError
 from crowdveil.policy.baselines.laplace import planar_laplace
+from crowdveil.policy.baselines.remapping import remapped_cells
 from crowdveil.policy.checks import check_epsilon
+from crowdveil.policy.grades import chances_of_grades
 from crowdveil.policy.policy import Policy
 from crowdveil.prior import count_symbols, divergence, target_chances
-from crowdveil.vocabulary import DEFAULT_CONFIDENCE, DEFAULT_ROUNDS, DEFAULT_SHARE_WANTED, GRADES, NULL, Algorithm
+from crowdveil.simulate.privic import run_privic
+from crowdveil.vocabulary import (
+    DEFAULT_CONFIDENCE,
+    DEFAULT_ROUNDS,
+    DEFAULT_SHARE_WANTED,
+    DEFAULT_THRESHOLDS,
+    NULL,
+    Algorithm,
+)
 
 Method = Literal[
     "none",
@@ -50,6 +63,8 @@ Method = Literal[
     "crowdveil",
     "crowdveil-known",
     "crowdveil-clear",
+    "laplace-remapped",
+    "privic",
 ]
 METHODS: tuple[Method, ...] = get_args(Method)
 
@@ -64,23 +79,30 @@ class Crowd:
     """The frequent place that each user would report, or NULL."""
     epsilon_per_km: float
     share_wanted: float = DEFAULT_SHARE_WANTED
-    """α as a share of those who have a frequent place."""
+    """α as a share of those who have a frequent place, as in the paper; applies only without `people_wanted`."""
     rounds: int = DEFAULT_ROUNDS
     confidence: float = DEFAULT_CONFIDENCE
     null_epsilon: float | None = None
     grade_epsilon: float | None = None
     """ε₀ and ε₁ of our methods; None for the clear form."""
-    likeliest: IntArray | None = None
-    """What a user without a frequent place reports as an occasional visitor, or NULL; needed for grades."""
+    people_wanted: int | None = None
+    """α."""
+    graded_places: tuple[IntArray, IntArray] | None = None
+    """What users report in the protected form, a cell or NULL, and its grade (`choose_graded_places`)."""
+    thresholds: tuple[float, ...] = DEFAULT_THRESHOLDS
+    """What divides the grades."""
+
+    @property
+    def grades(self) -> int:
+        """How many grades there are; 1 stands for none."""
+        return 1 if self.grade_epsilon is None else len(self.thresholds) + 1
 
     @property
     def graded(self) -> tuple[IntArray, IntArray]:
         """What users report in the protected form: a cell or NULL, and a grade."""
-        if self.grade_epsilon is None or self.likeliest is None:
+        if self.grade_epsilon is None or self.graded_places is None:
             return self.places, np.zeros(len(self.places), dtype=np.int64)
-        regular = self.places != NULL
-        cells = np.where(regular, self.places, self.likeliest)
-        return cells, np.where(regular | (cells == NULL), 0, 1)
+        return self.graded_places
 
     @property
     def reporters(self) -> IntArray:
@@ -90,6 +112,8 @@ class Crowd:
     @property
     def wanted(self) -> int:
         """α."""
+        if self.people_wanted is not None:
+            return self.people_wanted
         return wanted_of(len(self.reporters), self.share_wanted)
 
     def prior(self) -> FloatArray:
@@ -101,7 +125,7 @@ class Crowd:
         """The true π of what is reported in the protected form, joint if there are grades, and the share outside."""
         cells, grades = self.graded
         there = cells != NULL
-        n, count = len(self.area), 1 if self.grade_epsilon is None else GRADES
+        n, count = len(self.area), self.grades
         joint = np.bincount(grades[there] * n + cells[there], minlength=count * n) / there.sum()
         return (joint.reshape(count, n) if count > 1 else joint), 1 - float(there.mean())
 
@@ -120,6 +144,8 @@ class SimulatedCampaign:
     """How many different policies were certified and drawn from."""
     campaign: tuple[State, Reports] | None = None
     """The finished campaign and what was sent in it, where the method runs one."""
+    tables: tuple[Policy, ...] = ()
+    """The policies of a method that runs no campaign of ours."""
 
 
 def wanted_of(reporters: int, share: float = DEFAULT_SHARE_WANTED) -> int:
@@ -156,14 +182,23 @@ def simulate(crowd: Crowd, method: Method, seed: int) -> SimulatedCampaign:
     if method not in METHODS:
         raise InputError("method", method, f"should be one of {', '.join(METHODS)}")
     # Two streams: the order of users is the same for every method, the draws are the method's own.
-    order = np.random.default_rng([seed, 0]).permutation(len(crowd.places))
+    order = arrivals(len(crowd.places), seed)
     draws = np.random.default_rng([seed, 1 + METHODS.index(method)])
     return _RUN[method](_Turn(crowd, order, draws, seed))
 
 
-def coverage_of(selected: IntArray, share: FloatArray) -> float:
-    """Return the coverage: the mean, over the selected, of their share of test periods at a target."""
-    return float(share[selected].mean()) if len(selected) else 0.0
+def arrivals(users: int, seed: int) -> IntArray:
+    """Return the order in which users come under a seed, whatever the method."""
+    return np.random.default_rng([seed, 0]).permutation(users)
+
+
+def coverage_of(selected: IntArray, share: FloatArray, wanted: int | None = None) -> float:
+    """Return the coverage: the mean, over the selected, of their share of test periods at a target.
+
+    With the number `wanted`, the mean is over so many people, and those who are missing count 0.
+    """
+    people = len(selected) if wanted is None else wanted
+    return float(share[selected].sum()) / people if people else 0.0
 
 
 # --- the methods ----------------------------------------------------------------------------------------------
@@ -190,30 +225,52 @@ class _Turn:
 
 
 def _none(turn: _Turn) -> SimulatedCampaign:
-    return turn.take(turn.reporters[np.isin(turn.crowd.places[turn.reporters], turn.crowd.targets)])
+    cells, grades = turn.crowd.graded
+    at_target = turn.order[np.isin(cells[turn.order], turn.crowd.targets)]
+    return turn.take(at_target[np.argsort(grades[at_target], kind="stable")])
 
 
 def _random(turn: _Turn) -> SimulatedCampaign:
-    return turn.take(turn.reporters)
+    return turn.take(turn.order if turn.crowd.null_epsilon is not None else turn.reporters)
 
 
 def _laplace(turn: _Turn) -> SimulatedCampaign:
+    return _ranked_laplace(turn, -_to_nearest_target_km(turn.crowd))
+
+
+def _laplace_remapped(turn: _Turn) -> SimulatedCampaign:
     crowd = turn.crowd
-    distance_km = crowd.area.distances_km(np.arange(len(crowd.area)), np.array(crowd.targets)).min(axis=1)
-    return _ranked_laplace(turn, -distance_km)
+    policy, _ = laplace_policy(crowd.area, crowd.epsilon_per_km)
+    return _ranked_laplace(turn, -_to_nearest_target_km(crowd)[remapped_cells(policy, crowd.prior())])
+
+
+def _to_nearest_target_km(crowd: Crowd) -> FloatArray:
+    distance_km: FloatArray = crowd.area.distances_km(np.arange(len(crowd.area)), np.array(crowd.targets)).min(axis=1)
+    return distance_km
 
 
 def _laplace_posterior(turn: _Turn) -> SimulatedCampaign:
     crowd = turn.crowd
-    pi, (policy, _) = crowd.prior(), _laplace_policy(crowd.area, crowd.epsilon_per_km)
+    pi, (policy, _) = crowd.prior(), laplace_policy(crowd.area, crowd.epsilon_per_km)
     return _ranked_laplace(turn, target_chances(pi, policy, crowd.targets))
 
 
 def _ranked_laplace(turn: _Turn, worth: FloatArray) -> SimulatedCampaign:
     """Select those whose reported cell is worth most; of equal ones, who came first."""
-    policy, certificate = _laplace_policy(turn.crowd.area, turn.crowd.epsilon_per_km)
+    policy, certificate = laplace_policy(turn.crowd.area, turn.crowd.epsilon_per_km)
     symbols = draw_many(policy, turn.crowd.places[turn.reporters], certificate, turn.draws)
-    return turn.take(turn.reporters[np.argsort(-worth[symbols], kind="stable")], policies=1)
+    users = turn.reporters[np.argsort(-worth[symbols], kind="stable")]
+    return turn.take(users, policies=1, tables=(policy,))
+
+
+def _privic(turn: _Turn) -> SimulatedCampaign:
+    """Users come in the same groups as in a campaign of ours; of equal chances, who came first is selected."""
+    crowd, users = turn.crowd, turn.reporters
+    groups = np.array_split(users, min(crowd.rounds, len(users)))
+    run = run_privic(crowd.area, [crowd.places[group] for group in groups], crowd.epsilon_per_km, turn.draws)
+    learnt = tuple(divergence(crowd.prior(), prior) for prior in run.priors)
+    best_first = np.argsort(-run.chances(crowd.targets), kind="stable")
+    return turn.take(users[best_first], divergence=learnt, policies=len(run.policies), tables=run.policies)
 
 
 def _campaign(
@@ -229,7 +286,7 @@ def _campaign(
             targets=crowd.targets,
             epsilon_per_km=crowd.epsilon_per_km,
             users=len(users),
-            wanted=crowd.wanted,
+            wanted=min(crowd.wanted, len(users)),
             rounds=1 if known else min(crowd.rounds, len(users)),
             confidence=crowd.confidence,
             algorithm=algorithm,
@@ -238,6 +295,7 @@ def _campaign(
             seed=str(turn.seed),
             null_epsilon=crowd.null_epsilon,
             grade_epsilon=crowd.grade_epsilon,
+            grade_chances=chances_of_grades(crowd.thresholds),
         )
         cells, grades = crowd.graded if protected else (crowd.places, None)
         state, reports, learnt = run_rounds(plan, users, cells, turn.draws, prior, grades)
@@ -289,6 +347,8 @@ _RUN: dict[Method, Callable[[_Turn], SimulatedCampaign]] = {
     "crowdveil": _campaign("crowdveil", known=False, everyone=True, clear=False),
     "crowdveil-known": _campaign("crowdveil", known=True, everyone=False, clear=False),
     "crowdveil-clear": _campaign("crowdveil", known=False, everyone=True),
+    "laplace-remapped": _laplace_remapped,
+    "privic": _privic,
 }
 
 
@@ -309,20 +369,23 @@ def _next(state: State) -> tuple[Policy, Certificate]:
         plan.algorithm,
         plan.null_epsilon,
         plan.grade_epsilon,
+        plan.grade_chances,
+        plan.numbers,
+        plan.panel,
     )
 
 
 @lru_cache(maxsize=64)
 def _first_policy(*settings: Any) -> tuple[Policy, Certificate]:
-    area, targets, epsilon_per_km, users, wanted, rounds, confidence, algorithm, null_epsilon, grade_epsilon = settings
-    protection = {"null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon}
-    plan = Plan(area, targets, epsilon_per_km, users, wanted, rounds, confidence, algorithm, **protection)
+    *campaign, null_epsilon, grade_epsilon, grade_chances, numbers, panel = settings
+    more = {"null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon, "grade_chances": grade_chances}
+    plan = Plan(*campaign, **more | {"numbers": numbers, "panel": panel})
     policy = next_policy(begin(plan))
     return policy, certify(policy)
 
 
 @lru_cache(maxsize=16)
-def _laplace_policy(area: Area, epsilon_per_km: float) -> tuple[Policy, Certificate]:
+def laplace_policy(area: Area, epsilon_per_km: float) -> tuple[Policy, Certificate]:
     """Its symbols are cells and depend on no target, but a policy has to name one: cell 0."""
     policy = planar_laplace(area, None, [0], epsilon_per_km)
     return policy, certify(policy)

@@ -2,10 +2,13 @@
 
 from crowdveil.paper.figures import (
     attackers,
+    balance,
+    calibrations,
     deltas,
     densest,
     divergences,
     epsilons,
+    losses,
     many_targets,
     rocs,
     runtimes,
@@ -15,6 +18,15 @@ from crowdveil.paper.figures import (
 from crowdveil.paper.figures.figure import FULL, QUICK, Effort, Figure, FinishedCases, Measured, Simulated
 from crowdveil.plots.figure_spec import FigureSpec
 
+_EVERYWHERE: tuple[Figure, ...] = (
+    many_targets.FIGURE,
+    divergences.FIGURE,
+    rocs.FIGURE,
+    calibrations.FIGURE,
+    losses.FIGURE,
+    balance.FIGURE,
+    attackers.FIGURE,
+)
 OF_STUDY: dict[str, tuple[Figure, ...]] = {
     "new-york": (
         two_targets.FIGURE,
@@ -24,26 +36,23 @@ OF_STUDY: dict[str, tuple[Figure, ...]] = {
         divergences.FIGURE,
         runtimes.FIGURE,
         rocs.FIGURE,
+        calibrations.FIGURE,
+        losses.FIGURE,
+        balance.FIGURE,
         densest.FIGURE,
         attackers.FIGURE,
         several_uploads.FIGURE,
     ),
-    "san-francisco": (
-        many_targets.FIGURE,
-        divergences.FIGURE,
-        runtimes.FIGURE,
-        rocs.FIGURE,
-        attackers.FIGURE,
-        several_uploads.FIGURE,
-    ),
-    "tower-city": (
-        many_targets.FIGURE,
-        divergences.FIGURE,
-        runtimes.FIGURE,
-        rocs.FIGURE,
-        attackers.FIGURE,
-        several_uploads.FIGURE,
-    ),
+    "gowalla": (*_EVERYWHERE, several_uploads.FIGURE),
+    "san-francisco": (*_EVERYWHERE, runtimes.FIGURE, several_uploads.FIGURE),
+    "tower-city": (*_EVERYWHERE, runtimes.FIGURE, several_uploads.FIGURE),
+    "synthetic-city": _EVERYWHERE,
+    "own": _EVERYWHERE,
 }
+SIDE_BY_SIDE: tuple[FigureSpec, ...] = (losses.SPEC, rocs.SPEC, calibrations.SPEC)
+"""What is drawn for several studies in one picture."""
 
-__all__ = ["FULL", "OF_STUDY", "QUICK", "Effort", "Figure", "FigureSpec", "FinishedCases", "Measured", "Simulated"]
+__all__ = [
+    "FULL", "OF_STUDY", "QUICK", "SIDE_BY_SIDE", "Effort", "Figure", "FigureSpec", "FinishedCases", "Measured",
+    "Simulated",
+]  # fmt: skip

@@ -30,6 +30,8 @@ METHODS: tuple[tuple[Method, tuple[str, Rule]], ...] = (
     ("crowdveil", OURS),
     ("laplace", OURS),
     ("laplace-posterior", OURS),
+    ("laplace-remapped", OURS),
+    ("privic", OURS),
     ("none", OURS),
     ("none", PAPER),
     ("laplace", PAPER),

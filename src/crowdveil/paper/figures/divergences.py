@@ -12,7 +12,7 @@ from crowdveil.paper.figures.figure import Effort, FinishedCases, Simulated
 from crowdveil.plots.figure_spec import PAPER, FigureSpec
 from crowdveil.prior import divergence
 from crowdveil.simulate.records import Record, interval
-from crowdveil.simulate.simulation import PLACES_STREAM
+from crowdveil.simulate.simulation import PLACES_STREAM, Method
 from crowdveil.vocabulary import NULL
 
 SPEC = FigureSpec(
@@ -20,7 +20,7 @@ SPEC = FigureSpec(
     title="Learning where people are",
     paper="Figure 8",
     question="How far is the estimate of π from the truth after k rounds (Kullback-Leibler divergence, nats; k = 0 is "
-    "the uniform start)? Both learn from the same users under the paper's profile and rule. ε = ln 4 per km, δ = 0.7.",
+    "the uniform start)? All learn from the same users under the paper's profile and rule. ε = ln 4 per km, δ = 0.7.",
     chart="lines",
     x="k",
     x_title="k, rounds",
@@ -28,18 +28,20 @@ SPEC = FigureSpec(
     percent=False,
 )
 MANY = 8
+LEARNING: tuple[Method, ...] = ("algorithm-2", "crowdveil", "privic")
 
 
 def cases(source: CitySource, effort: Effort) -> list[Case]:
     """List one dense target, and eight random ones, for every k."""
     dataset = open_city(source)
+    most = len(dataset.area) - 1  # some cell has to be no target
     found = []
     for seed in range(effort.divergence_seeds):
-        many = np.random.default_rng([seed, 8]).choice(len(dataset.area), MANY, replace=False)
+        many = np.random.default_rng([seed, 8]).choice(len(dataset.area), min(MANY, most), replace=False)
         for targets in ((int(dataset.densest[0]),), tuple(sorted(many.tolist()))):
-            label = "1 target" if len(targets) == 1 else f"{MANY} targets"
+            label = "1 target" if len(targets) == 1 else f"{len(targets)} targets"
             for k in effort.group_counts:
-                for method in ("algorithm-2", "crowdveil"):
+                for method in LEARNING:
                     one = (seed, seed + 1)
                     found.append(Case(SPEC.name, label, 0, targets, method, *PAPER, log(4), 0.7, one, rounds=k))
     return found
@@ -74,6 +76,7 @@ def records(source: CitySource, found: FinishedCases) -> list[Record]:
                 delta=0.7,
                 targets=int(label.split()[0]),
                 k=k,
+                extra={"values": values},
             )
         )
     return made

@@ -15,7 +15,9 @@ from crowdveil.vocabulary import Rule
 
 PAPER_METHODS: tuple[Method, ...] = ("none", "algorithm-2", "laplace", "random")
 """What the paper compares, under its own profile and rule."""
-OUR_METHODS: tuple[Method, ...] = ("none", "crowdveil", "laplace", "laplace-posterior")
+OUR_METHODS: tuple[Method, ...] = (
+    "none", "crowdveil", "laplace", "laplace-posterior", "laplace-remapped", "privic",
+)  # fmt: skip
 """What we compare, all under our profile and rule."""
 
 
@@ -36,6 +38,10 @@ class Effort:
     """The k of the figure of divergences."""
     repeats: int
     """Of what is timed."""
+    loss_seeds: int
+    """Of the figures of losses and balance, each with its own targets."""
+    balance_targets: tuple[int, ...]
+    """How many targets there are in the figure of balance."""
 
 
 QUICK = Effort(
@@ -47,6 +53,8 @@ QUICK = Effort(
     divergence_seeds=2,
     group_counts=(1, 6),
     repeats=1,
+    loss_seeds=8,
+    balance_targets=(2, 8),
 )
 FULL = Effort(
     seeds=80,
@@ -57,6 +65,8 @@ FULL = Effort(
     divergence_seeds=24,
     group_counts=(1, 2, 3, 4, 6, 8, 10),
     repeats=9,
+    loss_seeds=40,
+    balance_targets=(2, 4, 8, 16),
 )
 
 FinishedCases = Sequence[tuple[Case, CaseResult]]
@@ -101,7 +111,8 @@ def coverage_records(
 ) -> list[Record]:
     """Compute the mean coverage of each method and setting.
 
-    Independent are the seeds of one case, or the draws of targets and positions of the grid, averaged over seeds.
+    Independent are the seeds of one case, or the draws of targets and positions of the grid, averaged over seeds. The
+    record keeps them: methods whose cases are listed in the same order are compared value by value.
     """
     groups: dict[tuple[Any, ...], list[tuple[Case, CaseResult]]] = {}
     for case, result in found:
@@ -141,7 +152,7 @@ def coverage_records(
                 selected=sum(shares) / len(shares),
                 paper=printed[0] if printed else None,
                 paper_source=printed[1] if printed else "",
-                extra={"reports": members[-1][1].reports, **extra(case)},
+                extra={"reports": members[-1][1].reports, "values": values, **extra(case)},
             )
         )
     return records
