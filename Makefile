@@ -77,7 +77,7 @@ browser:
 	$(call need,xvfb-run,xvfb xauth)
 	$(call need,dbus-run-session,dbus)
 
-spark: java $(SPARK_READY) ## run DuckDB and Spark side by side: the same profiles, killed halfway, larger than memory
+spark: java $(SPARK_READY) ## run DuckDB and Spark side by side: the same profiles, on a local session and a cluster, killed halfway, larger than memory
 	@echo "== spark: two engines, the same results"
 	@$(SPARK_VENV)/bin/python -m pytest -n 0 -s --disable-warnings -W default tests/spark
 
@@ -102,7 +102,8 @@ lint-pages: $(WEB_READY)
 study: $(READY) ## repeat the paper's experiments in a short form, on the traces in TRACES (../shared/data), in study/
 	@echo "== study: tower-city, synthetic"
 	@$(BIN)/crowdveil study tower-city --quick --out study/tower-city
-	@for one in new-york:dataset_TSMC2014_NYC.txt.xz san-francisco:cabspotting_5min.csv.xz; do \
+	@for one in new-york:dataset_TSMC2014_NYC.txt.xz gowalla:gowalla_new_york.txt.gz \
+			san-francisco:cabspotting_5min.csv.xz; do \
 		name=$${one%%:*}; file=$(TRACES)/$${one#*:}; \
 		if [ -e "$$file" ]; then \
 			echo "== study: $$name"; \
@@ -111,6 +112,8 @@ study: $(READY) ## repeat the paper's experiments in a short form, on the traces
 			echo "== study: $$name is left out because there are no traces at $$file (set TRACES=...)"; \
 		fi; \
 	done
+	@echo "== study: all of them side by side"
+	@$(BIN)/crowdveil study together --data study --out study/together
 
 bench: $(BENCH_READY) ## measure speed and memory side by side with the peers; under 30 minutes
 	@$(BENCH_VENV)/bin/python -m benchmarks.peers

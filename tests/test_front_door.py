@@ -212,7 +212,7 @@ def test_what_compare_is_given_is_what_it_uses(csv: Path) -> None:
         notify=told.append,
     )  # fmt: skip
     cell = int(area.locate([place[0]], [place[1]])[0])
-    assert result.settings.targets == tuple(sorted({cell, 3}))
+    assert result.settings.targets == (cell, 3)
     periods = result.dataset.counts.periods
     assert (periods.start.isoformat(), periods.days, periods.weekdays_only, len(periods)) == ("2024-01-02", 1, True, 24)
     assert [record.method for record in result.records] == ["random", "none"]
@@ -270,30 +270,3 @@ def test_a_comparison_is_a_frame_of_any_library(backend: Any) -> None:
     assert none is None or math.isnan(none)
     assert random == 0.0
     assert json.dumps(columns["wanted"]) == json.dumps([result.wanted] * 2)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"method": "mean"}, "method = 'mean': should be one of frequency, poisson, recency"),
-        ({"method": "poisson", "half_life_periods": 3.0}, "applies only to the method 'recency'"),
-        ({"train": 9}, "train"),
-        ({"period": "month"}, "period = 'month'"),
-        ({"start": "2024-01-01"}, "start = '2024-01-01': should be a date"),
-    ],
-)
-def test_profile_visits_says_what_would_be_right(options: dict[str, Any], said: str) -> None:
-    visits = cv.synthetic_visits(5, users=20, weeks=6)
-    with pytest.raises(cv.InputError, match=said):
-        cv.profile_visits(visits, cv.Grid.around(visits), **options)
-
-
-def test_profile_visits_is_what_the_parts_give() -> None:
-    visits = cv.synthetic_visits(5, users=40, weeks=8)
-    area = cv.Grid.around(visits)
-    counts = cv.count_visits(visits, area, cv.Periods(pd.Timestamp("2024-01-01").date(), 8))
-    for method, make in (("frequency", cv.frequency), ("poisson", cv.poisson)):
-        ours = cv.profile_visits(visits, area, method=method, train=5)  # type: ignore[arg-type]
-        assert np.array_equal(ours.probability, make(counts, range(5)).probability)
-    given = cv.profile_visits(visits, area, half_life_periods=2.0)
-    assert np.array_equal(given.probability, cv.recency(counts, range(8), 2.0).probability)

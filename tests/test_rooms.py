@@ -67,7 +67,11 @@ ONLY_VALUES = {
 """Rooms that know of `policy` (and the store of `campaign`) nothing but the value and its checks: the checker cannot
 share a bug of the maker, and a device cannot make policies."""
 
-BEHIND_THE_VALUE = {"crowdveil.policy", *POLICY_VALUE, "crowdveil.policy.encoding", "crowdveil.policy.files"}
+BEHIND_THE_VALUE = {
+    "crowdveil.policy",
+    *POLICY_VALUE,
+    *(f"crowdveil.policy.{name}" for name in ("encoding", "files", "fixed_point", "peaks")),
+}
 """All of `policy` that the value itself reaches: nothing in there makes policies."""
 
 HEAVY = {

@@ -16,7 +16,7 @@ from crowdveil.cli import app
 from crowdveil.server.local import LocalServer, local_server
 from crowdveil.traces import Visits, synthetic_visits
 
-CAMPAIGN = ["--targets", "40.75:-73.98", "--users", "600", "--share", "0.05", "--offer", "A free coffee"]
+CAMPAIGN = ["--targets", "40.75, -73.98", "--users", "600", "--share", "0.05", "--offer", "A free coffee"]
 CAMPAIGN += ["--enrolment", "open"]  # so that the examples need no invites
 
 

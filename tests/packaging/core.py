@@ -28,7 +28,7 @@ AREA = ["area", "grid", "--bounds", "40.65,-74.03,40.82,-73.90", "--cell-km", "1
 ALONE = [
     AREA,
     [
-        *("policy", "--area", "area.json", "--targets", "40.75:-73.98,40.71:-74.00", "--epsilon-per-km", "ln4"),
+        *("policy", "--area", "area.json", "--targets", "40.75, -73.98; 40.71, -74.00", "--epsilon-per-km", "ln4"),
         *("--users", "1083", "--wanted", "54", "--out", "policy.json"),
     ],
     ["certify", "policy.json"],
@@ -38,7 +38,7 @@ ALONE = [
 """Verbs that need no server."""
 WITH_SERVER = [
     [
-        *("campaign", "create", "coffee", "--offer", "A coffee", "--area", "area.json", "--targets", "40.75:-73.98"),
+        *("campaign", "create", "coffee", "--offer", "A coffee", "--area", "area.json", "--targets", "40.75, -73.98"),
         *("--users", "20", "--wanted", "2", "--rounds", "1", "--enrolment", "open"),
     ],
     ["campaign", "start", "coffee"],

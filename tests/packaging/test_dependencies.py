@@ -24,7 +24,10 @@ EXTRAS_OF_ROOMS = {"server": "server", "store": "server", "plots": "plots", "bat
 
 EXTRAS_OF_MODULES = {
     "batch/spark_engine.py": "spark",
+    "traces/csv_scan.py": "batch",
     "traces/parquet.py": "batch",
+    "traces/scan.py": "batch",
+    "traces/table_scan.py": "batch",
     "simulate/people.py": "batch",
     "simulate/large.py": "batch",
 }
