@@ -26,5 +26,5 @@ def test_a_device_killed_at_random_points_sends_one_value() -> None:
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks its devices")
 def test_the_same_kills_find_a_device_that_sends_before_it_stores() -> None:
-    done = kill_devices("--kills", "20", "--forgetful")
+    done = kill_devices("--kills", "60", "--forgetful")
     assert "the server saw" in done.stdout, done.stdout + done.stderr

@@ -3,10 +3,10 @@
     python -m tests.faults.device_kills --kills 500
 
 Each device is a process of its own (forked, so that its imports are paid once) that talks to the server in this one
-over a socket. It is killed at a moment drawn uniformly from the time a join takes, started again, killed again, and at
-last left alone. One reply in five is lost on its way. The policy has 1,024 equally likely symbols, so that a second
-draw shows itself 1,023 times in 1,024. `--forgetful` plays a device that sends before it stores, which the check must
-find.
+over a socket. It is killed at a moment drawn uniformly from the time a join takes, or just after one of its requests
+was answered, started again, killed again, and at last left alone. One reply in five is lost on its way. The policy has
+1,024 equally likely symbols, so that a second draw shows itself 1,023 times in 1,024. `--forgetful` plays a device that
+sends before it stores, which the check must find.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from crowdveil.client import (
     Device,
@@ -47,6 +48,10 @@ from tests.faults.table import SHOWN, ResultRow
 
 PROMISE = "5 once: at most one value per participant and campaign"
 KILLS_EACH = 4
+AT_REQUESTS = 0.5
+"""This share of the kills come after a request, however short the time between sending and storing."""
+MOST_REQUESTS = 5
+"""A join makes so many, unless replies are lost."""
 LOST_REPLIES = 0.2
 POLICIES = PolicyCache()
 """Parsed and certified before the devices are forked, so that most kills hit what is stored and sent."""
@@ -77,6 +82,13 @@ class ForgetfulLedger(Ledger):
         return replace(entry, symbol=draw()[0], state="drawn")
 
 
+class Kill(NamedTuple):
+    """When a device is killed, if ever."""
+
+    after_s: float | None = None
+    after_requests: int | None = None
+
+
 @dataclass
 class Outcome:
     """The result of a run."""
@@ -95,16 +107,21 @@ def run(kills: int, seed: int, *, forgetful: bool = False) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         # Here, not in a child: what a join imports and certifies is then paid once.
         _join(_ledger(folder, "first"), server, False)
-        lasts_s = max(_play(server, _ledger(folder, f"warm-{i}"), rng, None, forgetful)[1] for i in range(3))
+        untroubled = Kill()
+        lasts_s = min(_play(server, _ledger(folder, f"warm-{i}"), rng, untroubled, forgetful)[1] for i in range(3))
         while outcome.kills < kills:
             path = _ledger(folder, str(outcome.devices))
             outcome.devices += 1
             for _ in range(KILLS_EACH):
-                died, _ = _play(server, path, rng, rng.uniform(0, 1.1 * lasts_s), forgetful)
+                if rng.random() < AT_REQUESTS:
+                    kill = Kill(after_requests=rng.randint(1, MOST_REQUESTS))
+                else:
+                    kill = Kill(after_s=rng.uniform(0, 1.5 * lasts_s))
+                died, _ = _play(server, path, rng, kill, forgetful)
                 if died:
                     outcome.kills += 1
                     outcome.killed_when[_state(path)] += 1
-            _play(server, path, rng, None, forgetful)
+            _play(server, path, rng, untroubled, forgetful)
             outcome.failures += _faults(server, path, forgetful)
     return outcome
 
@@ -118,9 +135,7 @@ def _state(path: Path) -> str:
     return "before its secret" if entry is None else entry.state
 
 
-def _play(
-    server: FakeServer, path: Path, rng: random.Random, kill_after_s: float | None, forgetful: bool
-) -> tuple[bool, float]:
+def _play(server: FakeServer, path: Path, rng: random.Random, kill: Kill, forgetful: bool) -> tuple[bool, float]:
     """Run one join in a process of its own; say whether it was killed, and how long it took."""
     ours, theirs = socket.socketpair()
     began = time.monotonic()
@@ -129,11 +144,12 @@ def _play(
         ours.close()
         os._exit(_join(path, SocketTransport(theirs), forgetful))
     theirs.close()
-    deadline = None if kill_after_s is None else began + kill_after_s
+    deadline = None if kill.after_s is None else began + kill.after_s
+    served = 0
     with ours:
-        while _serve_one(ours, server, rng, deadline):
-            pass
-        if deadline is not None:
+        while served != kill.after_requests and _serve_one(ours, server, rng, deadline):
+            served += 1
+        if kill != Kill():
             os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return os.WIFSIGNALED(status), time.monotonic() - began

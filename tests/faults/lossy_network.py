@@ -46,18 +46,19 @@ COLUMNS = {
     "alembic_version": {"version_num"},
     "operators": {"name", "token_hash"},
     "signing_keys": {"id", "private_key"},
-    "campaigns": {"id", "plan", "terms", "state", "enrolment", "offer", "seed", "created", "hits", "short"},
+    "campaigns": {"id", "plan", "terms", "state", "enrolment", "offer", "seed", "created", "panel"},
     "rounds": {
         *("campaign", "number", "state", "claimed_until", "policy", "policy_hash", "symbols", "size", "deadline"),
-        *("notice", "counts", "nulls"),
+        *("opened", "notice", "counts", "nulls"),
     },
-    "invites": {"campaign", "invite_hash"},
+    "invites": {"campaign", "invite_hash", "round"},
     "participants": {"campaign", "number", "secret_hash", "round"},
     "seat_counts": {"campaign", "round", "seated"},
     "reports": {"campaign", "participant", "round", "symbol", "digest"},
     "refusals": {"campaign", "round", "reason", "number"},
-    "estimates": {"campaign", "round", "prior", "grade_shares", "outside_share", "expected_coverage"},
-    "selections": {"campaign", "rank", "participant", "chance"},
+    "estimates": {"campaign", "round", "prior", "grade_shares", "outside_share", "expected_coverage", "expectation"},
+    "selections": {"campaign", "number", "request", "made", "rounds", "people", "missing"},
+    "selected": {"campaign", "selection", "rank", "participant", "target", "chance", "chosen"},
 }
 """All columns that may be stored. A new column must be added here, after checking what it reveals."""
 

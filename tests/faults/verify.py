@@ -70,7 +70,7 @@ def read(database: str, campaign: str) -> Stored:
                 )
             ],
             rows("SELECT number, state, counts, nulls FROM rounds WHERE campaign = :c ORDER BY number"),
-            [row[0] for row in rows("SELECT participant FROM selections WHERE campaign = :c ORDER BY rank")],
+            [row[0] for row in rows("SELECT participant FROM selected WHERE campaign = :c ORDER BY selection, rank")],
         )
     engine.dispose()
     return found
