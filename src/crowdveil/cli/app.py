@@ -21,7 +21,7 @@ SUMMARIES = {
     "campaign": "Run campaigns on a server: plan, start, watch, export, audit.",
     "device": "Take part in a campaign, as a phone would.",
     "crowd": "Let many devices join a campaign, to try it out.",
-    "demo": "Run a whole campaign once, over a synthetic city.",
+    "demo": "Run a whole campaign and a panel once, over a synthetic city.",
     "profile": "Profile the traces of millions of people.",
     "fit": "Fit the profile's constants to your own traces.",
     "compare": "Compare every method on your own traces, or on a synthetic city.",

@@ -1,10 +1,8 @@
-"""`crowdveil demo`: run a whole campaign once, on a real server, and compare it with other methods."""
+"""`crowdveil demo`: a campaign and a panel on a real server, each compared with other ways to do it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated
@@ -19,18 +17,20 @@ from crowdveil.campaign.plan_files import campaign_plan
 from crowdveil.certify import certify
 from crowdveil.cli.compare import write_results
 from crowdveil.cli.console import Verb, in_bytes, new_app, progress_bar, show_rows, working
+from crowdveil.cli.demo_devices import DemoDevices, free_name, step
+from crowdveil.cli.demo_panel import compare_year, run_panel_campaigns, tell_comparison, tell_weeks
 from crowdveil.cli.files import open_folder, write_bytes, write_file
 from crowdveil.cli.options import read_whole
 from crowdveil.cli.policy import draw_picture
 from crowdveil.cli.traces import CITY_USERS, CITY_WEEKS
-from crowdveil.client import DeviceSettings, HttpTransport, Operator
-from crowdveil.client.fleet import Fleet, FleetTotals, join_campaign, scratch_ledgers
+from crowdveil.client import HttpTransport, Operator
+from crowdveil.client.fleet import FleetTotals, scratch_ledgers
 from crowdveil.errors import CrowdveilError
 from crowdveil.extras import require_extra
 from crowdveil.formatting import in_plain_words
 from crowdveil.policy.policy import Policy
 from crowdveil.prior import Round, write_prior
-from crowdveil.server.local import LocalServer, local_server
+from crowdveil.server.local import local_server
 from crowdveil.simulate.comparison import Comparison, ComparisonSettings, compare_methods, name_targets
 from crowdveil.simulate.dataset import Dataset, split_periods
 from crowdveil.simulate.describe import TABLE_HEADER, table_rows
@@ -48,7 +48,6 @@ Examples:
 METHODS: tuple[Method, ...] = ("none", "crowdveil", "algorithm-2", "laplace", "random")
 SEEDS = 16
 NAME = "demo"
-CONCURRENCY = 12
 EVERY_S = 0.2
 
 app = new_app()
@@ -64,11 +63,12 @@ def run(
         bool, typer.Option("--stay", help="Start the server again at the end, to look at the campaign in its console.")
     ] = False,
 ) -> None:
-    """Run a whole campaign once, over a synthetic city.
+    """Run a whole campaign and a panel once, over a synthetic city.
 
-    Starts a server on this machine, lets 1,500 devices join over HTTP, exports and audits the selection, and stops
-    the server. Then compares the result with other methods, and writes a report with maps. Files of an earlier run are
-    replaced. With --stay, the server is started again at the end, until Ctrl-C.
+    Starts a server on this machine, lets 1,500 devices join a campaign over HTTP, exports and audits the selection. The
+    same devices then answer a panel once, and four weekly campaigns are answered from that. Both are compared with
+    other methods, and a report with maps is written. Files of an earlier run are replaced. With --stay, the server is
+    started again at the end, until Ctrl-C.
     """
     require_extra("demo", "server")
     require_extra("demo", "plots")
@@ -79,11 +79,22 @@ def run(
     settings = ComparisonSettings((int(dataset.densest[0]),), DEFAULT_EPSILON_PER_KM, seeds=SEEDS, methods=METHODS)
     _tell_city(dataset, settings)
     order = np.random.default_rng([number, 0]).permutation(dataset.counts.users)
-    campaign = run_campaign(dataset, settings, out, order)
-    _tell_campaign(dataset, settings, campaign, out)
+    with progress_bar("simulating four weeks") as report:
+        years = compare_year(dataset, SEEDS, report)
+    data = out / "server"
+    open_folder(data)
+    with local_server(data) as server, HttpTransport(server.url) as transport, scratch_ledgers() as ledgers:
+        step(f"A campaign server runs at {server.url}. Its data are in {data}.")
+        operator = Operator(transport, server.token)
+        devices = DemoDevices(dataset, settings, order, ledgers, server.url)
+        campaign = run_campaign(operator, devices, out)
+        _tell_campaign(dataset, settings, campaign, out)
+        weeks = run_panel_campaigns(operator, devices, years[0].campaigns, out)
+    tell_weeks(dataset, weeks, out)
+    tell_comparison(years, out)
     with progress_bar("comparing") as report:
         found = compare_methods(dataset, settings, report)
-    _step(
+    step(
         f"Compared with other methods, each simulated {SEEDS} times with other seeds. Coverage is the share of the "
         f"{len(dataset.split.test)} test weeks in which the people who were selected came to the target. "
         "algorithm-2 and laplace protect the place alone: who has no frequent place says so openly."
@@ -127,68 +138,39 @@ class DemoCampaign:
         return [Policy.from_bytes(one.policy_bytes) for one in self.record.rounds]
 
 
-def run_campaign(dataset: Dataset, settings: ComparisonSettings, folder: Path, order: IntArray) -> DemoCampaign:
-    """Start a server in the folder, run the campaign on it with every user's device, and stop it."""
-    data = folder / "server"
-    open_folder(data)
-    with local_server(data) as server, HttpTransport(server.url) as transport:
-        _step(f"A campaign server runs at {server.url}. Its data are in {data}.")
-        operator = Operator(transport, server.token)
-        campaign = _free_name(operator)
-        plan = {
-            "name": "The busiest place of a synthetic city",
-            "offer": "Thank you: come to the market and count the pigeons.",
-            "area": dataset.area.describe(),
-            "targets": list(settings.targets),
-            "epsilon_per_km": settings.epsilon_per_km,
-            "delta": settings.delta,
-            "rule": settings.rule,
-            "users": dataset.counts.users,
-            "wanted": settings.crowd(dataset, 0).wanted,
-            "rounds": settings.rounds,
-        }
-        operator.create(campaign, campaign_plan(plan))
-        invites = operator.make_invites(campaign, len(order)).invites
-        operator.set_state(campaign, "open")
-        _step(
-            f"Campaign {campaign!r} is open. It has {settings.rounds} rounds, which the server opens and closes by "
-            f"itself. {len(order):,} devices join over HTTP, each with its own invite and its own ledger."
-        )
-        totals = _join(campaign, dataset, settings, order, server, invites)
-        if totals.refused:
-            reason, number = totals.refused.most_common(1)[0]
-            raise CrowdveilError(f"{number:,} devices did not join the demo's campaign: {reason}")
-        with progress_bar(f"{campaign}: reports") as report:
-            view = operator.wait_until_finished(campaign, every_s=EVERY_S, progress=report)
-        record, selection = operator.record(campaign), operator.selection_csv(campaign)
+def run_campaign(operator: Operator, devices: DemoDevices, folder: Path) -> DemoCampaign:
+    """Run the campaign on a server with every user's device."""
+    dataset, settings, order = devices.dataset, devices.settings, devices.order
+    campaign = free_name(operator, NAME)
+    plan = {
+        "name": "The busiest place of a synthetic city",
+        "offer": "Thank you: come to the market and count the pigeons.",
+        "area": dataset.area.describe(),
+        "targets": list(settings.targets),
+        "epsilon_per_km": settings.epsilon_per_km,
+        "delta": settings.delta,
+        "rule": settings.rule,
+        "users": dataset.counts.users,
+        "wanted": settings.crowd(dataset, 0).wanted,
+        "rounds": settings.rounds,
+    }
+    operator.create(campaign, campaign_plan(plan))
+    invites = operator.make_invites(campaign, len(order)).invites
+    operator.set_state(campaign, "open")
+    step(
+        f"Campaign {campaign!r} is open. It has {settings.rounds} rounds, which the server opens and closes by "
+        f"itself. {len(order):,} devices join over HTTP, each with its own invite and its own ledger."
+    )
+    totals = devices.join(campaign, invites)
+    with progress_bar(f"{campaign}: reports") as report:
+        view = operator.wait_until_finished(campaign, every_s=EVERY_S, progress=report)
+    record, selection = operator.record(campaign), operator.selection_csv(campaign)
     write_bytes(folder / "record.json", record.to_bytes())
     write_bytes(folder / "selection.csv", selection.encode())
     with progress_bar("repeating the campaign") as report:
         verdict = check_record(record, report)
     chosen = [order[totals.device_of[who]] for who in record.selections[0].participants]
     return DemoCampaign(view, record, verdict, totals, np.array(chosen, dtype=np.int64))
-
-
-def _free_name(operator: Operator) -> str:
-    """Choose a name that no earlier demo in this folder has used: campaigns are never deleted."""
-    taken = {one.campaign for one in operator.campaigns().campaigns}
-    return next(name for number in count(1) if (name := NAME if number == 1 else f"{NAME}-{number}") not in taken)
-
-
-def _join(
-    campaign: str,
-    dataset: Dataset,
-    settings: ComparisonSettings,
-    order: IntArray,
-    server: LocalServer,
-    invites: Sequence[str],
-) -> FleetTotals:
-    profile = dataset.profiles[settings.profile]
-    profiles = [profile.of(user) for user in order.tolist()]
-    with scratch_ledgers() as ledgers, progress_bar(f"{len(order):,} devices join") as report:
-        device_settings = DeviceSettings(seat_interval_s=0)
-        fleet = Fleet(campaign, profiles, ledgers, device_settings, invites=invites, concurrency=CONCURRENCY)
-        return join_campaign(fleet, server.url, report)
 
 
 def _stay(campaign: str, data: Path) -> None:
@@ -203,24 +185,20 @@ def _stay(campaign: str, data: Path) -> None:
 # --- words ------------------------------------------------------------------------------------------------------
 
 
-def _step(text: str) -> None:
-    typer.echo(f"* {text}")
-
-
 def _tell_city(dataset: Dataset, settings: ComparisonSettings) -> None:
     counts, area = dataset.counts, dataset.area
     assert isinstance(area, Grid)
-    _step(
+    step(
         f"A synthetic city: {dataset.visits_read:,} visits of {counts.users:,} people in {len(counts.periods)} weeks, "
         f"and {len(area)} cells of {area.cell_m / 1000:g} km. The place to cover is the busiest one, "
         f"{name_targets(settings.targets)}."
     )
-    _step(
+    step(
         f"Profiles are learned from {len(dataset.split.train)} weeks. {settings.reporters(dataset)} people have a "
         f"frequent place, where they are in a week with a probability above {settings.delta:g}. Everyone reports one "
         "place, the place to cover if they are likely to come there, with a grade: how likely. Nobody can tell which."
     )
-    _step(
+    step(
         f"Privacy: ε = ln 4 per km. {in_plain_words(DEFAULT_EPSILON_PER_KM).capitalize()}. From a regular visitor, a "
         "rare one, or someone outside, it is at most 64 times as likely as from another."
     )
@@ -228,7 +206,7 @@ def _tell_city(dataset: Dataset, settings: ComparisonSettings) -> None:
 
 def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, campaign: DemoCampaign, out: Path) -> None:
     totals, record = campaign.totals, campaign.record
-    _step(
+    step(
         f"The server has acknowledged {totals.acknowledged:,} devices; {totals.unseated:,} found no seat. What it saw, "
         "round by round:"
     )
@@ -242,7 +220,7 @@ def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, campaign: Dem
     chosen = record.selections[0]
     at_target = int((dataset.profiles[settings.profile].at(campaign.users, settings.targets[0]) > settings.delta).sum())
     hits = chosen.chosen.count("symbol")
-    _step(
+    step(
         f"Selected: {len(chosen.participants)} people, {hits} of whom said hit. {at_target} have the target as "
         f"their place; from the reports, {sum(chosen.chances):.1f} were expected. They came to it in "
         f"{coverage_of(campaign.users, dataset.coverage(settings.targets)):.1%} of the test weeks."
@@ -250,7 +228,7 @@ def _tell_campaign(dataset: Dataset, settings: ComparisonSettings, campaign: Dem
     failed = [finding.text for finding in campaign.verdict.findings if finding.verdict == "failure"]
     if failed:
         raise CrowdveilError(f"the campaign is not reproduced from its record: {failed[0]} (see {out / 'record.json'})")
-    _step(
+    step(
         f"Audited: from {out / 'record.json'} alone, every policy is certified again and the same people are selected, "
         f"bit by bit; they are in {out / 'selection.csv'}. To repeat the audit: "
         f"crowdveil campaign audit --record {out / 'record.json'}"
@@ -265,15 +243,15 @@ def _write(out: Path, found: Comparison, campaign: DemoCampaign) -> None:
     draw_picture(policy, out / "policy.png")
     written = write_results(out, found)
     policies = ", ".join(f"{name} ({in_bytes(size)})" for name, size in sizes.items())
-    _step(
+    step(
         f"Written to {out}: the last round's policy, {policies} and policy.png; what was learned about where people "
-        f"are, prior.csv; area.json; {', '.join(written)}."
+        f"are, prior.csv; area.json; the weekly campaigns, weeks.png and weeks.svg; {', '.join(written)}."
     )
-    _step(
+    step(
         f"The server is stopped. Its data stay in {out / 'server'}. To start it again: crowdveil serve --data "
         f"{out / 'server'}; then crowdveil campaign status {campaign.view.campaign} --token-file "
         f"{out / 'server' / 'token'}"
     )
-    _step(
+    step(
         f"To see the results, open {out / 'report.html'}. To check the policy: crowdveil certify {out / 'policy.json'}"
     )
