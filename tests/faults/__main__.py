@@ -27,6 +27,7 @@ from tests.faults import (
     fuzz,
     hostile,
     lossy_network,
+    panel,
     restart,
     server_kills,
     synced,
@@ -50,9 +51,10 @@ class Sizes:
     two_server_kills: int = 40
     reports: int = 1_000_000
     drains: int = 5
+    people: int = 100_000
 
 
-QUICK = Sizes((10, 6), (1, 0), (200, 100), 40, 10, 10, 8, 50_000, 2)
+QUICK = Sizes((10, 6), (1, 0), (200, 100), 40, 10, 10, 8, 50_000, 2, 2_000)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,11 @@ def _server_kills(given: Setting) -> Iterator[ResultRow]:
 def _two_servers(given: Setting) -> Iterator[ResultRow]:
     if POSTGRESQL in given.on:
         yield two_servers.run(given.postgresql, given.processes, kills=given.sizes.two_server_kills, seed=given.seed)
+
+
+def _panel(given: Setting) -> Iterator[ResultRow]:
+    if POSTGRESQL in given.on:
+        yield panel.run(given.postgresql, given.processes, people=given.sizes.people, seed=given.seed)
 
 
 def _lossy_network(given: Setting) -> Iterator[ResultRow]:
@@ -149,6 +156,7 @@ PARTS: dict[str, Callable[[Setting], Iterator[ResultRow]]] = {
     "restart": _restart,
     "server-kills": _server_kills,
     "two-servers": _two_servers,
+    "panel": _panel,
     "fuzz": _fuzz,
     "lossy-network": _lossy_network,
 }
@@ -188,6 +196,7 @@ def main() -> int:
         ("devices", "over the bad network"),
         ("examples", "of the fuzzer, for each operation"),
         ("reports", "in the database of the restart"),
+        ("people", "in the panel"),
     ):
         options.add_argument(f"--{name}", type=int, help=f"how many {name}, {what}")
     given = options.parse_args()
@@ -208,7 +217,7 @@ def _sizes(sizes: Sizes, given: argparse.Namespace) -> Sizes:
         changed |= {"device_kills": given.kills, "two_server_kills": given.kills}
     if given.devices is not None:
         changed["devices"] = (given.devices, given.devices)
-    for name in ("examples", "reports"):
+    for name in ("examples", "reports", "people"):
         if getattr(given, name) is not None:
             changed[name] = getattr(given, name)
     return Sizes(**changed)

@@ -1,4 +1,4 @@
-"""The faults in small, on SQLite: the harness works, and it catches servers that break their promises.
+"""The faults in small, mostly on SQLite: the harness works, and it catches servers that break their promises.
 
 `make faults` runs them in earnest, on PostgreSQL too.
 """
@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.faults import disk_trouble, lossy_network, server_kills, synced
+from tests.faults import disk_trouble, lossy_network, panel, server_kills, synced
 from tests.faults.databases import SQLITE, PostgreSQL
 from tests.faults.light_devices import HttpConnection
 from tests.faults.proxy import BadNetwork
@@ -38,7 +38,7 @@ def processes() -> Iterator[ServerProcesses]:
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[PostgreSQL]:
-    """Never started, because nobody asks it for a database."""
+    """Started by the first test that asks it for a database."""
     with PostgreSQL() as one:
         yield one
 
@@ -49,6 +49,14 @@ def postgresql() -> Iterator[PostgreSQL]:
 @pytest.mark.long
 def test_a_killed_server_loses_nothing_that_it_acknowledged(processes: ServerProcesses, postgresql: PostgreSQL) -> None:
     row = server_kills.run(SQLITE, postgresql, processes, kills=2, cold_kills=0, seed=1, campaigns=["noise"])
+    assert row.failures == []
+
+
+@pytest.mark.long
+def test_a_panel_is_asked_52_times_while_its_servers_are_killed(
+    processes: ServerProcesses, postgresql: PostgreSQL
+) -> None:
+    row = panel.run(postgresql, processes, people=1_500, seed=1)
     assert row.failures == []
 
 
