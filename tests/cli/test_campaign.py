@@ -23,7 +23,7 @@ def test_a_draft_is_made_shown_and_listed_with_its_plan(run: Run, service: Local
     plan = json.loads(made.stdout)["plan"]
     assert (plan["name"], plan["deadline_s"], plan["wanted"], plan["targets"]) == ("Noise", 43_200, 3, [12])
     assert "state: draft" in run("campaign", "status", "draft-1").stdout
-    assert re.search(r"^draft-1 +draft ", run("campaign", "list").stdout, re.MULTILINE)
+    assert re.search(r"^draft-1 +campaign +draft ", run("campaign", "list").stdout, re.MULTILINE)
     listed = json.loads(run("campaign", "list", "--json").stdout)["campaigns"]
     assert "draft-1" in [one["campaign"] for one in listed]
     again = run("campaign", "create", "draft-1", *PLAN, "--area", area, "--name", "Noise", "--deadline", "12h")

@@ -229,9 +229,9 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
     "CampaignList": (
         CampaignList(
             protocol=1,
-            campaigns=(CampaignSummary(campaign="coffee", name="Coffee", state="draft", created=1700000000),),
+            campaigns=(CampaignSummary(campaign="coffee", name="Coffee", state="draft", panel=True, created=17),),
         ),
-        b'{"campaigns":[{"campaign":"coffee","created":1700000000,"name":"Coffee","state":"draft"}],"protocol":1}',
+        b'{"campaigns":[{"campaign":"coffee","created":17,"name":"Coffee","panel":true,"state":"draft"}],"protocol":1}',
     ),
     "StateChange": (StateChange(protocol=1, state="paused"), b'{"protocol":1,"state":"paused"}'),
     "InviteRequest": (InviteRequest(protocol=1, count=2), b'{"count":2,"protocol":1}'),

@@ -121,8 +121,9 @@ def list_all(server: Operator, json: AsJson = False) -> None:
     if json:
         show_json(found.model_dump(mode="json"))
         return
-    rows = [[one.campaign, one.state, when(one.created), one.name] for one in found.campaigns]
-    show_rows("Campaigns", ["campaign", "state", "created", "name"], rows)
+    kinds = {True: "panel", False: "campaign"}
+    rows = [[one.campaign, kinds[one.panel], one.state, when(one.created), one.name] for one in found.campaigns]
+    show_rows("Campaigns", ["id", "kind", "state", "created", "name"], rows)
 
 
 @app.command(cls=Verb, epilog=_example("invites noise-map --count 500 --out invites.txt"))

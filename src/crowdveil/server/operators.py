@@ -69,7 +69,9 @@ async def campaigns(_: OperatorName, services: ServicesOf) -> Response:
     """List all campaigns, oldest first."""
     found = await run_in_threadpool(list_campaigns, services.store)
     rows = (
-        CampaignSummary(campaign=one.id, name=read_plan(one.plan).name, state=one.state, created=one.created)
+        CampaignSummary(
+            campaign=one.id, name=read_plan(one.plan).name, state=one.state, panel=one.panel, created=one.created
+        )
         for one in found
     )
     return send(CampaignList(protocol=PROTOCOL, campaigns=tuple(rows)))

@@ -327,6 +327,7 @@ class CampaignSummary(Message):
     campaign: CampaignId
     name: Name
     state: CampaignState
+    panel: bool
     created: Whole
     """Seconds since 1970 (UTC)."""
 

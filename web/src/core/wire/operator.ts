@@ -145,6 +145,7 @@ export interface CampaignSummary {
   campaign: string;
   name: string;
   state: CampaignState;
+  panel: boolean;
   created: number;
 }
 
