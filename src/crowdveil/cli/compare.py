@@ -52,7 +52,7 @@ from crowdveil.cli.targets import (
     places_of,
     refuse_without_targets,
 )
-from crowdveil.cli.traces import KEEP_HELP, TraceSource, read_oddities, read_source, source
+from crowdveil.cli.traces import KEEP_HELP, AreaOfVisits, TraceSource, read_oddities, read_source, source
 from crowdveil.errors import MissingExtraError
 from crowdveil.extras import has_extra
 from crowdveil.simulate.compare import compare
@@ -80,12 +80,7 @@ app = new_app()
 @taking(source)
 def run(
     traces: TraceSource,
-    area: Annotated[
-        Path | None,
-        typer.Option(
-            help="The area (.json), from `crowdveil area` (default: squares over the visits).", metavar="FILE"
-        ),
-    ] = None,
+    area: AreaOfVisits = None,
     cell_km: Annotated[
         str | None, typer.Option(help=f"Without --area: side of a square (default: {CELL_KM}).", metavar="KM")
     ] = None,

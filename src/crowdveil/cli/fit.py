@@ -13,7 +13,7 @@ from crowdveil.area import Grid
 from crowdveil.cli.console import Verb, new_app, note, show, show_json, show_rows, working
 from crowdveil.cli.files import check_destination, load_area, write_bytes
 from crowdveil.cli.options import PeriodName, read_day, read_real, read_whole_if_given, refuse, taking
-from crowdveil.cli.traces import TraceSource, read_source, source
+from crowdveil.cli.traces import AreaOfVisits, TraceSource, read_source, source
 from crowdveil.profile import LogisticConstants, Profile, fit_logistic, frequency, logistic, poisson, recency, roc
 from crowdveil.profile.calibration import largest_error, next_period_calibration
 from crowdveil.profile.constants_file import describe_constants
@@ -37,12 +37,7 @@ app = new_app()
 def run(
     traces: TraceSource,
     out: Annotated[Path, typer.Option(help="Where to write the constants (.json).", metavar="FILE")],
-    area: Annotated[
-        Path | None,
-        typer.Option(
-            help="The area (.json), from `crowdveil area` (default: squares over the visits).", metavar="FILE"
-        ),
-    ] = None,
+    area: AreaOfVisits = None,
     cell_km: Annotated[
         str | None, typer.Option(help=f"Without --area: side of a square (default: {CELL_KM}).", metavar="KM")
     ] = None,

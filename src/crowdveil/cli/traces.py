@@ -77,6 +77,10 @@ def column(name: str) -> Any:
 Towers = Annotated[
     Path | None, typer.Option(help="For call logs: where the towers are (CSV: id,lat,lon).", metavar="FILE")
 ]
+AreaOfVisits = Annotated[
+    Path | None,
+    typer.Option(help="The area (.json), from `crowdveil area` (default: squares over the visits).", metavar="FILE"),
+]
 Zone = Annotated[str | None, typer.Option(help="The time zone of all visits, such as Europe/Berlin.", metavar="NAME")]
 
 

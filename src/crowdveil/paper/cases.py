@@ -106,17 +106,7 @@ def run_case(source: CitySource, case: Case) -> CaseResult:
     for seed in range(*case.seeds):
         generator = np.random.default_rng([seed, PLACES_STREAM])
         if case.null_epsilon is not None:
-            settings = ComparisonSettings(
-                case.targets,
-                case.epsilon_per_km,
-                case.delta,
-                case.profile,
-                case.rule,
-                rounds=case.rounds,
-                null_epsilon=case.null_epsilon,
-                grade_epsilon=case.grade_epsilon,
-            )
-            outcome = simulate(settings.crowd(dataset, seed), method, seed)
+            outcome = simulate(_settings(case).crowd(dataset, seed), method, seed)
         elif case.uploads == 1:
             places = dataset.places(case.profile, case.rule, case.delta, case.targets, generator)
             crowd = Crowd(dataset.area, case.targets, places, case.epsilon_per_km, rounds=case.rounds)
@@ -143,10 +133,8 @@ def run_case(source: CitySource, case: Case) -> CaseResult:
     return CaseResult(tuple(coverage), tuple(selected), tuple(divergence), reports, policies)
 
 
-def _run_balance(dataset: Dataset, case: Case, number: int) -> CaseResult:
-    """Simulate a case with a number of people for each target."""
-    numbers = (number,) * len(case.targets)
-    settings = ComparisonSettings(
+def _settings(case: Case, wanted: int | None = None) -> ComparisonSettings:
+    return ComparisonSettings(
         case.targets,
         case.epsilon_per_km,
         case.delta,
@@ -155,8 +143,14 @@ def _run_balance(dataset: Dataset, case: Case, number: int) -> CaseResult:
         rounds=case.rounds,
         null_epsilon=case.null_epsilon,
         grade_epsilon=case.grade_epsilon,
-        wanted=sum(numbers),
+        wanted=wanted,
     )
+
+
+def _run_balance(dataset: Dataset, case: Case, number: int) -> CaseResult:
+    """Simulate a case with a number of people for each target."""
+    numbers = (number,) * len(case.targets)
+    settings = _settings(case, wanted=sum(numbers))
     share = dataset.coverage_by_target(case.targets)
     method: BalanceMethod = case.method  # type: ignore[assignment]
     promised = promised_at(dataset.profiles[case.profile], case.targets)
