@@ -1,4 +1,4 @@
-"""Measure the server under load, on both databases: reports a second, latency, memory, closing, and restarting.
+"""Measure the server under load, on both databases: reports, memory, closing, restarting, and selecting from a panel.
 
 python -m benchmarks.service --reports 1000000 sends so many through HTTP to watch the server's memory.
 """
@@ -33,6 +33,7 @@ from crowdveil.server.terms import make_terms
 from crowdveil.store import (
     SeatClaim,
     Store,
+    add_operator,
     count_reports,
     create_campaign,
     open_store,
@@ -41,16 +42,20 @@ from crowdveil.store import (
     signing_key,
     take_seats,
 )
-from crowdveil.wire import PROTOCOL, CampaignPlan, new_private_key, public_key
+from crowdveil.wire import PROTOCOL, CampaignPlan, new_private_key, public_key, secret_digest
 
 DEVICES = 64
 CYCLES, CYCLE_S = 20, 0.6
 """Short blocks in turn: what else this computer does then slows both sides of a ratio alike."""
 MILLION = 1_000_000
-LIMIT_S = 20
+LIMIT_S, SELECTION_S = 20, 10
 SENT = 60_000
 """Reports through HTTP while the server's memory is watched."""
-CAMPAIGN = "bench"
+CAMPAIGN, PANEL = "bench", "bench-panel"
+PLACES, SELECTIONS = 8, 4
+EACH = 1_250
+"""People wanted at each of the places that a panel of a million is asked for."""
+SYMBOLS = text("SELECT symbols FROM rounds WHERE campaign = :campaign AND number = 0")
 SERVE = "import sys; from crowdveil.server.run import serve; serve(sys.argv[1], ready=lambda at: print(at, flush=True))"
 
 
@@ -128,7 +133,7 @@ def running(url: str) -> Iterator[tuple[Server, Load]]:
     with open_store(url) as store:
         policy_hash = rounds_of(store, CAMPAIGN)[0].policy_hash
         with store.reading() as connection:
-            symbols = connection.execute(text("SELECT symbols FROM rounds")).scalar_one()
+            symbols = connection.execute(SYMBOLS, {"campaign": CAMPAIGN}).scalar_one()
     server = Server(url)
     try:
         load = Load(server.address, str(policy_hash), symbols)
@@ -157,56 +162,60 @@ def databases() -> Iterator[dict[str, str]]:
 def prepare(url: str) -> None:
     """A campaign of two rounds of a million seats, the first one open."""
     case = city(20, 4)
+    _open(url, CAMPAIGN, {"targets": tuple(case.targets), "users": 2 * MILLION, "share": 0.06, "rounds": 2})
+
+
+def _open(url: str, campaign: str, asked: dict[str, Any]) -> None:
+    """Make a campaign of a million seats in a round, and open its first one."""
     plan = CampaignPlan(
         protocol=PROTOCOL,
         name="A large one",
         offer="A coffee",
-        area=case.area.describe(),
-        targets=tuple(case.targets),
+        area=city(20, 4).area.describe(),
         epsilon_per_km=EPSILON_PER_KM,
         delta=0.5,
-        users=2 * MILLION,
-        share=0.06,
-        rounds=2,
         round_size=MILLION,
         enrolment="open",
         deadline_s=None,
+        **asked,
     )
+    now = int(time.time())
     with open_store(url) as store:
         seed, server_key = "5eed" * 16, public_key(signing_key(store, new_private_key()))
-        terms = make_terms(CAMPAIGN, plan, server_key=server_key, seed=seed)
+        terms = make_terms(campaign, plan, server_key=server_key, seed=seed)
         texts = {"terms": terms.to_bytes().decode(), "offer": plan.offer, "seed": seed}
         create_campaign(
-            store, CAMPAIGN, plan.to_bytes().decode(), created=int(time.time()), enrolment="open", panel=False, **texts
+            store, campaign, plan.to_bytes().decode(), created=now, enrolment="open", panel=plan.panel, **texts
         )
-        set_state(store, CAMPAIGN, "open")
-        step(store, int(time.time()))
+        set_state(store, campaign, "open")
+        step(store, now)
 
 
-def fill(store: Store, first: int, last: int, symbols: int) -> None:
+def fill(store: Store, first: int, last: int, symbols: int, campaign: str = CAMPAIGN) -> None:
     """Seats and reports of the devices in between, by the database alone: a million through Python takes minutes."""
+    later = (campaign != CAMPAIGN) * 2 * MILLION  # no secret is used twice
     seat = "campaign, number, secret_hash, round"
     sent = "campaign, participant, round, symbol, digest"
     with store.writing() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SET LOCAL session_replication_role = replica"))  # no trigger for each row
-            numbers, text_of = "generate_series(:first, :last - 1) AS one(n)", "lpad(to_hex(n), 64, '0')"
+            numbers, text_of = "generate_series(:first, :last - 1) AS one(n)", f"lpad(to_hex(n + {later}), 64, '0')"
         else:
             numbers = (
                 "(WITH RECURSIVE one(n) AS (SELECT :first UNION ALL SELECT n + 1 FROM one WHERE n + 1 < :last)"
                 " SELECT n FROM one)"
             )
-            text_of = "printf('%064x', n)"
+            text_of = f"printf('%064x', n + {later})"
             connection.execute(text("PRAGMA cache_size = -400000"))  # or every row writes the pages of others
         for into, values in (
-            (f"participants ({seat})", f"'{CAMPAIGN}', n, {text_of}, 0"),
-            (f"reports ({sent})", f"'{CAMPAIGN}', n, 0, n % :symbols, {text_of}"),
+            (f"participants ({seat})", f"'{campaign}', n, {text_of}, 0"),
+            (f"reports ({sent})", f"'{campaign}', n, 0, n % :symbols, {text_of}"),
         ):
             rows = text(f"INSERT INTO {into} SELECT {values} FROM {numbers}")
             bound = {"first": first, "last": last, "symbols": symbols}
             connection.execute(rows, {name: bound[name] for name in bound if f":{name}" in rows.text})
-        more = text("UPDATE seat_counts SET seated = seated + :last - :first WHERE round = 0")
-        connection.execute(more, {"first": first, "last": last})
+        more = text("UPDATE seat_counts SET seated = seated + :last - :first WHERE round = 0 AND campaign = :campaign")
+        connection.execute(more, {"first": first, "last": last, "campaign": campaign})
 
 
 # --- what is measured -----------------------------------------------------------------------------------------
@@ -279,7 +288,7 @@ def a_million(kind: str, url: str, first: int, empty_s: float) -> Iterator[Line]
     """Restart with a million reports, close their round, and open the next."""
     with open_store(url) as store:
         with store.reading() as connection:
-            symbols = connection.execute(text("SELECT symbols FROM rounds")).scalar_one()
+            symbols = connection.execute(SYMBOLS, {"campaign": CAMPAIGN}).scalar_one()
         fill(store, first, MILLION - 1, symbols)
         began = time.perf_counter()
         there = count_reports(store, CAMPAIGN, 0)
@@ -293,7 +302,7 @@ def a_million(kind: str, url: str, first: int, empty_s: float) -> Iterator[Line]
         load.block("seats", first=MILLION - 1, count=1)
         load.block("reports", first=MILLION - 1, count=1)
         began = time.perf_counter()
-        while httpx.get(f"{server.address}/v1/campaigns/{CAMPAIGN}").json()["round"] != 1:
+        while (_notice(server) or {"round": 0})["round"] != 1:
             if time.perf_counter() - began > 120:
                 raise RuntimeError("the round was not closed")
             time.sleep(0.05)
@@ -301,6 +310,47 @@ def a_million(kind: str, url: str, first: int, empty_s: float) -> Iterator[Line]
         note = f"from the last receipt until the next round is announced; counting alone {count_s:.2g} s; {sizes}"
         shown = f"{seconds:.2g} s"
         yield Line(f"{what}: seconds to close it", shown, f"limit {LIMIT_S} s", seconds, LIMIT_S, "at most", note)
+
+
+def _notice(server: Server) -> dict[str, Any] | None:
+    """What is announced of the open round."""
+    found: dict[str, Any] | None = httpx.get(f"{server.address}/v1/campaigns/{CAMPAIGN}").json()["notice"]
+    return found
+
+
+def a_panel(kind: str, url: str) -> Iterator[Line]:
+    """A panel over all cells with a million answers, asked again and again through the server."""
+    cells = len(city(20, 4).area)
+    _open(url, PANEL, {"targets": tuple(range(cells)), "users": MILLION, "rounds": 1, "panel": True})
+    token = "benchmarks-operator-token-of-one-run"
+    with open_store(url) as store:
+        add_operator(store, "operator", secret_digest(token))
+        with store.reading() as connection:
+            symbols = connection.execute(SYMBOLS, {"campaign": PANEL}).scalar_one()
+        fill(store, 0, MILLION, symbols, PANEL)
+    generator, took = np.random.default_rng(1), []
+    with running(url) as (server, _):
+        address, headers = f"{server.address}/v1/operator/campaigns/{PANEL}", {"authorization": f"Bearer {token}"}
+        while httpx.get(address, headers=headers, timeout=60).json()["rounds"][0]["state"] != "closed":
+            time.sleep(0.1)
+        for number in range(SELECTIONS):
+            places = generator.choice(cells, PLACES, replace=False).tolist()
+            asked = {"protocol": PROTOCOL, "targets": places, "numbers": [EACH] * PLACES, "at_most": 1}
+            began = time.perf_counter()
+            answer = httpx.put(f"{address}/selections/{number}", json=asked, headers=headers, timeout=300)
+            took.append(time.perf_counter() - began)
+            if answer.status_code != 200 or answer.json()["selected"] != PLACES * EACH:
+                raise RuntimeError(f"selection {number}: {answer.status_code} {answer.text[:300]}")
+        peak = server.rss_mb
+    yield Line(
+        f"{kind}, a panel of {MILLION:,} answers: seconds for a selection of {PLACES * EACH:,} through the server",
+        f"{median(took):.2g} s",
+        f"limit {SELECTION_S} s",
+        median(took),
+        SELECTION_S,
+        "at most",
+        f"{SELECTIONS} selections, {min(took):.2g} to {max(took):.2g} s; {cells} cells; the server holds {peak:.0f} MB",
+    )
 
 
 def disk(store: Store, reports: int) -> str:
@@ -333,6 +383,7 @@ def service(reports: int = SENT) -> Iterator[Line]:
                     yield from memory(kind, url, server, load, first, reports)
                     first += reports
             yield from a_million(kind, url, first, server.ready_s)
+            yield from a_panel(kind, url)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from crowdveil.campaign import State, forecast, resume
-from crowdveil.campaign.from_wire import expectation_message, plan_from_wire, request_from_wire
+from crowdveil.campaign import forecast
+from crowdveil.campaign.from_wire import expectation_message, request_from_wire
 from crowdveil.campaign.preview import preview_state
 from crowdveil.campaign.state import check_places, select_from_panel
 from crowdveil.errors import CrowdveilError, InputError, StoreError
@@ -41,7 +41,6 @@ from crowdveil.server.views import audit_record, selection_rows, selection_view
 from crowdveil.store import (
     Campaign,
     StoredSelection,
-    closed_rounds,
     people_chosen,
     reports_of,
     save_selection,
@@ -138,7 +137,7 @@ async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) 
 
 def _select(services: Services, campaign: str, number: int, asked: PanelRequest) -> StoredSelection:
     found = _panel(services, campaign)
-    made, state = int(services.clock()), _state(services, found)
+    made, state = int(services.clock()), services.panel_state(found)
     with _refusing():
         seed = selection_seed(found.seed, number, _numbered(found, number))
         people = select_from_panel(
@@ -156,7 +155,7 @@ def _select(services: Services, campaign: str, number: int, asked: PanelRequest)
 
 def _expect(services: Services, campaign: str, asked: PanelRequest) -> Expectation:
     found = _panel(services, campaign)
-    state = _state(services, found)
+    state = services.panel_state(found)
     with _refusing():
         request = request_from_wire(asked)
         check_places(state.plan, request)
@@ -169,11 +168,6 @@ def _panel(services: Services, campaign: str) -> Campaign:
     if not found.panel:
         raise refuse("wrong-state", f"campaign = {campaign!r}: is no panel; it selects once, when it ends")
     return found
-
-
-def _state(services: Services, campaign: Campaign) -> State:
-    plan = plan_from_wire(read_plan(campaign.plan), campaign.seed)
-    return resume(plan, closed_rounds(services.store, campaign.id))
 
 
 def _numbered(campaign: Campaign, number: int) -> int:

@@ -1,4 +1,4 @@
-"""Hold what the routes share: store, commit queue, child processes, and a cache of announcements and policies."""
+"""Hold what the routes share: store, commit queue, child processes, and what takes long to make and never changes."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from threading import Lock
 from time import monotonic, time
 
+from crowdveil.campaign import State, resume
+from crowdveil.campaign.from_wire import plan_from_wire
 from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.previews import Previews
@@ -15,10 +18,10 @@ from crowdveil.server.rate_limit import RateLimiter
 from crowdveil.server.seat_limit import SeatLimiter
 from crowdveil.server.settings import ServerSettings
 from crowdveil.server.terms import read_terms
-from crowdveil.store import Campaign, Store, get_campaign, policy_bytes, rounds_of
+from crowdveil.store import Campaign, Store, closed_rounds, get_campaign, policy_bytes, rounds_of
 from crowdveil.wire import PROTOCOL, Announcement, CampaignPlan, RoundNotice, Terms
 
-MAX_CACHED_POLICIES = 32
+MAX_CACHED_POLICIES, MAX_CACHED_PANELS = 32, 8
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,8 @@ class Services:
     known_terms: dict[str, KnownTerms] = field(default_factory=dict)
     """The terms of campaigns that were asked for; they never change."""
     _policies: OrderedDict[tuple[str, int], tuple[bytes, str]] = field(default_factory=OrderedDict)
+    _panels: OrderedDict[str, State] = field(default_factory=OrderedDict)
+    _learning: dict[str, Lock] = field(default_factory=dict)
 
     def announcement(self, campaign: str) -> bytes | None:
         """Return the announcement of a campaign, at most `announcement_age_s` old; None if it has not started."""
@@ -90,6 +95,18 @@ class Services:
             terms = read_terms(found.terms)
             known = self.known_terms[campaign] = KnownTerms(terms, terms.hash)
         return known
+
+    def panel_state(self, campaign: Campaign) -> State:
+        """Return what the closed rounds of a panel tell, computed once for all selections until the next one closes."""
+        with self._learning.setdefault(campaign.id, Lock()):  # whoever asks meanwhile waits for the same result
+            closed = sum(one.state == "closed" for one in rounds_of(self.store, campaign.id))
+            state = self._panels.get(campaign.id)
+            if state is None or len(state.closed) < closed:
+                plan = plan_from_wire(read_plan(campaign.plan), campaign.seed)
+                state = self._panels[campaign.id] = resume(plan, closed_rounds(self.store, campaign.id))
+                if len(self._panels) > MAX_CACHED_PANELS:
+                    self._panels.popitem(last=False)
+            return state
 
     def _announce(self, campaign: Campaign) -> Announcement:
         current = [one for one in rounds_of(self.store, campaign.id) if one.state == "open"]
