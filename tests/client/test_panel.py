@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from crowdveil.client import Device, DeviceSettings, Ledger
+from crowdveil.client import Device, HttpReply, HttpRequest, Ledger
 from crowdveil.client.explain import ONCE, Explanation, describe_use_of_answer
-from crowdveil.errors import CampaignRefused, NoOpenRound, OwnerDeclined
+from crowdveil.client.invite_link import InviteLink
+from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, OwnerDeclined, ServerUnreachable
 from crowdveil.store import open_store
 from crowdveil.wire import PROTOCOL, CampaignPlan, PanelRequest, ParticipantState, ParticipantStatus
+from tests.client.fake_server import FakeServer, new_device, small_policy, without_waiting
 from tests.server.harness import AREA, NAME, ServerHarness, plan
 
 HISTORY = {5: 0.9}
 DAY_S = 86_400
+AT = "https://server"
 
 
 @pytest.fixture
@@ -32,10 +37,11 @@ def panel(rounds: int = 1) -> CampaignPlan:
     )
 
 
-def device(path: Path, server: ServerHarness) -> Device:
+def device(path: Path, server: ServerHarness | FakeServer) -> Device:
     ledger = path / "mine.ledger"
-    Ledger.create(ledger)
-    return Device(DeviceSettings(seat_interval_s=0), ledger, server, server="http://server", sleep=lambda _: None)
+    if not ledger.exists():
+        Ledger.create(ledger)
+    return Device(without_waiting(), ledger, server, server=AT, sleep=lambda _: None)
 
 
 def select(server: ServerHarness, number: int) -> None:
@@ -103,6 +109,126 @@ def test_a_campaign_that_asks_once_cannot_be_renewed_nor_one_that_was_left(
     mine.leave(NAME)
     with pytest.raises(CampaignRefused, match="You left"):
         mine.renew(NAME, HISTORY)
+
+
+# --- renewals that are interrupted, and what a link says about them ---------------------------------------------
+
+
+def panel_server() -> FakeServer:
+    """A panel whose second round is open."""
+    server = FakeServer(small_policy())
+    server.terms |= {"panel": True, "renewal_s": DAY_S, "enrolment": "invite"}
+    return server
+
+
+def answered_once(path: Path, server: FakeServer) -> Device:
+    mine = device(path, server)
+    mine.join(NAME, HISTORY, invite="first")
+    server.round = 1
+    return mine
+
+
+def link_to(server: FakeServer, **changes: str) -> InviteLink:
+    terms = server.terms_of(NAME)
+    said = InviteLink(AT, NAME, "card-of-the-link", terms.server_key, terms.hash, None)
+    return replace(said, **changes)
+
+
+def invites_of(server: FakeServer) -> list[str | None]:
+    return [json.loads(body).get("invite") for body in server.bodies("/seats")]
+
+
+@pytest.mark.parametrize("end", ["/seats", "/report"])
+def test_an_interrupted_renewal_goes_on_with_the_same_draw_and_a_single_charge(tmp_path: Path, end: str) -> None:
+    server = panel_server()
+    mine = answered_once(tmp_path, server)
+
+    def lost(request: HttpRequest, reply: HttpReply) -> HttpReply:
+        if request.path.endswith(end):
+            raise ServerUnreachable("the answer was lost")
+        return reply
+
+    server.interfere = lost
+    with pytest.raises(ServerUnreachable):
+        mine.renew(NAME, HISTORY, invite="second")
+    server.interfere = lambda _, reply: reply
+    renewed = mine.renew(NAME, HISTORY, invite="second")
+    assert (renewed.key.report, renewed.state) == (1, "acknowledged")
+    assert len(mine.ledger.entries()) == 2
+    assert [len(set(bodies)) for bodies in server.reports.values()] == [1, 1]
+    assert mine.ledger.spent().epsilon_per_km == pytest.approx(2 * server.terms["epsilon_per_km"])
+    with pytest.raises(NoOpenRound):
+        mine.renew(NAME, HISTORY)
+
+
+def test_an_interrupted_renewal_asks_its_owner_again_and_picks_from_the_history_of_today(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = answered_once(tmp_path, server)
+    server.interfere = lambda request, reply: no_seat() if request.path.endswith("/seats") else reply
+    with pytest.raises(ServerUnreachable):
+        mine.renew(NAME, HISTORY)
+    server.interfere = lambda _, reply: reply
+    with pytest.raises(OwnerDeclined):
+        mine.renew(NAME, HISTORY, agree=lambda _: False)
+    with pytest.raises(CampaignRefused, match="server's key differs"):
+        mine.renew(NAME, HISTORY, link=link_to(server, key="0" * 64))
+
+
+def no_seat() -> HttpReply:
+    raise ServerUnreachable("no seat")
+
+
+def test_a_renewal_shows_the_invite_or_else_the_links(tmp_path: Path) -> None:
+    server = panel_server()
+    answered_once(tmp_path, server).renew(NAME, HISTORY, link=link_to(server))
+    assert invites_of(server) == ["first", "card-of-the-link"]
+    server.round = 2
+    device(tmp_path, server).renew(NAME, HISTORY, invite="mine", link=link_to(server))
+    assert invites_of(server)[2:] == ["mine"]
+
+
+def test_an_interrupted_renewal_shows_the_same_invites(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = answered_once(tmp_path, server)
+    server.interfere = lambda request, reply: no_seat() if request.path.endswith("/seats") else reply
+    for _ in range(2):
+        with pytest.raises(ServerUnreachable):
+            mine.renew(NAME, HISTORY, link=link_to(server))
+    with pytest.raises(ServerUnreachable):
+        mine.renew(NAME, HISTORY, invite="second")
+    assert set(invites_of(server)) == {"first", "card-of-the-link", "second"}
+
+
+@pytest.mark.parametrize(
+    ("field", "said"), [("key", "server's key differs"), ("terms_hash", "hash of the terms differs")]
+)
+def test_a_renewal_compares_the_panel_with_the_link(tmp_path: Path, field: str, said: str) -> None:
+    server = panel_server()
+    mine = answered_once(tmp_path, server)
+    asked = len(server.bodies("/seats"))
+    with pytest.raises(CampaignRefused, match=said):
+        mine.renew(NAME, HISTORY, link=link_to(server, **{field: "0" * 64}))
+    with pytest.raises(InputError, match="link"):
+        mine.renew(NAME, HISTORY, link=link_to(server, campaign="another"))
+    assert len(server.bodies("/seats")) == asked
+
+
+def test_a_renewal_refuses_a_policy_that_the_link_does_not_name(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = answered_once(tmp_path, server)
+    with pytest.raises(CampaignRefused, match="the policy differs"):
+        mine.renew(NAME, HISTORY, link=link_to(server, policy_hash="0" * 64))
+
+
+def test_only_a_panel_says_that_one_answers_once(tmp_path: Path) -> None:
+    server, told = FakeServer(small_policy()), list[Explanation]()
+
+    def agree(explanation: Explanation) -> bool:
+        told.append(explanation)
+        return True
+
+    new_device(tmp_path / "mine.ledger", server).join(NAME, HISTORY, agree=agree)
+    assert ONCE not in told[0].text
 
 
 @pytest.mark.parametrize(

@@ -216,8 +216,7 @@ class Device:
         self._check_link(campaign, link)
         entry = self.ledger.find(campaign, self.server)
         if entry is None or entry.state == "joining":
-            card = link.invite if invite is None and link is not None else invite
-            return self._send(self._take_seat_and_draw(campaign, history, card, link, agree))
+            return self._send(self._take_seat_and_draw(campaign, history, _card(invite, link), link, agree))
         if entry.state == "drawn":
             self.ledger.check_active()
             self._announcement(campaign, link)
@@ -237,20 +236,18 @@ class Device:
         That is a new draw from a place picked anew, and costs as much as the first. The server cannot tell which of its
         earlier participants this is: the device shows it another secret.
         """
-        self._check_link(campaign, link)
         entry = self._joined(campaign)
         if entry.state == "withdrawn":
             raise CampaignRefused(f"You left campaign {campaign}. This phone does not answer it again.")
-        if entry.state == "drawn":
+        if entry.state in ("joining", "drawn"):  # it was interrupted; go on with it
             return self.join(campaign, history, invite=invite, link=link, agree=agree)
+        self._check_link(campaign, link)
         announcement = self._announcement(campaign, link)
         if not announcement.terms.panel:
             raise CampaignRefused(f"Campaign {campaign} asks once, and you have answered it.")
-        answered = entry.key.report - (entry.state == "joining")  # interrupted before it was drawn: go on with it
-        if announcement.notice is None or announcement.notice.round <= answered:
+        if announcement.notice is None or announcement.notice.round <= entry.key.report:
             raise NoOpenRound("There is nothing to renew now: your answer is still in use. Try again later.")
-        card = link.invite if invite is None and link is not None else invite
-        return self._send(self._take_seat_and_draw(campaign, history, card, link, agree))
+        return self._send(self._take_seat_and_draw(campaign, history, _card(invite, link), link, agree))
 
     def status(self, campaign: str) -> ParticipantStatus:
         """Ask the server whether this device was selected in a campaign that it joined."""
@@ -459,6 +456,11 @@ class Device:
                 "send yours once more."
             )
         return self.ledger.acknowledge(entry.key, receipt.digest)
+
+
+def _card(invite: str | None, link: InviteLink | None) -> str | None:
+    """Return the invite that was given, otherwise the link's."""
+    return link.invite if invite is None and link is not None else invite
 
 
 def _compare(what: str, expected: str, found: str, known: str) -> None:
