@@ -290,3 +290,30 @@ def test_a_target_where_nobody_is_has_the_value_0_and_costs_the_others_nothing()
     made = cv.policy_per_target(GRID, prior, [30, 2], epsilon_per_km=LN4, betas=[0.005, 0.005])
     assert made.values[1] == 0.0
     assert made.values[0] == pytest.approx(cv.lemma2_bound(GRID, prior, 30, epsilon_per_km=LN4), abs=1e-9)
+
+
+@pytest.mark.parametrize("most", [10_000, 0])
+def test_targets_where_nobody_is_cost_little_where_targets_compete_too(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    monkeypatch.setattr(stack, "MAX_VARIABLES", most)
+    instance = make_instance("grid", 36, 4, 1.2, 0.1, 8)
+    prior = instance.prior.copy()
+    prior[instance.targets[1]] = 0.0
+    prior /= prior.sum()
+    betas = np.full(4, 0.12)
+    made = cv.policy_per_target(
+        instance.area, prior, instance.targets, epsilon_per_km=instance.epsilon_per_km, betas=betas
+    )
+    assert made.provenance["regime"] == "saturated"
+    assert cv.certify(made).ok
+    assert made.values[1] == 0.0
+    assert min(made.values[0], *made.values[2:]) > 0.0
+    nobody = np.zeros_like(prior)
+    nobody[[one for one in range(len(prior)) if one not in instance.targets]] = 1.0
+    nobody /= nobody.sum()
+    empty = cv.policy_per_target(
+        instance.area, nobody, instance.targets, epsilon_per_km=instance.epsilon_per_km, betas=betas
+    )
+    assert cv.certify(empty).ok
+    assert max(empty.values) == 0.0

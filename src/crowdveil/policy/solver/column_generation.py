@@ -73,14 +73,15 @@ def generate_columns(
         reached = float(((worth * prior * mixed).sum(axis=1) / (mixed @ prior)).mean())
         if reached > value:
             best, value = columns, reached
-        prices = [_Pricing(keep, prior, master.gain[one] - cost, float(betas[one])) for one in range(len(betas))]
-        found = [price.solve() for price in prices]
-        bound = min(bound, fixed + sum(upper for _, upper in found))
+        gains = master.gain - cost
+        asked = np.flatnonzero(gains.any(axis=1)).tolist()  # a target that nobody is at may have nothing to gain
+        found = {one: _Pricing(keep, prior, gains[one], float(betas[one])).solve() for one in asked}
+        bound = min(bound, fixed + sum(upper for _, upper in found.values()))
         if progress is not None:
             progress(rounds, most)
         if bound - value <= SMALL_GAP * bound:
             break
-        for target, (column, _) in enumerate(found):
+        for target, (column, _) in found.items():
             master.add(target, column)
     return as_peaks(best, prior, betas, keep, bound, rounds, LEFT_OUT)
 
