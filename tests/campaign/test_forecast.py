@@ -124,18 +124,22 @@ def test_in_a_large_crowd_all_who_are_selected_have_the_highest_chance_there_is(
     assert people(begin(plan), without_margin) < 0.9 * found.visitors.people
 
 
-def test_in_a_small_crowd_the_policy_is_taken_that_brings_the_most_people() -> None:
-    methods = set()
-    for seed, users in ((3, 20), (3, 60), (4, 60), (5, 150)):
+def test_where_targets_compete_quotas_suffice_on_average_and_have_no_margin() -> None:
+    for seed, users in ((3, 20), (3, 60), (4, 60)):
         prior = people_around(TOWN, seed, centres=4)
         plan = plan_of(users, targets=(3, 12, 40, 44, 60), numbers=(2,) * 5, start=prior)
         state = begin(plan)
         taken = next_policy(state)
-        methods.add(taken.provenance["method"])
-        panel = cv.panel_policy(TOWN, epsilon_per_km=log(4), targets=plan.targets)
-        bare = cv.policy_per_target(TOWN, prior, plan.targets, epsilon_per_km=log(4), betas=cv.quotas(state))
-        assert people(state, taken) >= max(people(state, panel), people(state, bare)) - 1e-9
-    assert "per target" in methods
+        assert taken.provenance["regime"] == "saturated"
+        assert taken.beta == pytest.approx(sum(cv.quotas(state)), rel=1e-6)
+
+
+@pytest.mark.parametrize(("users", "margin"), [(100, None), (400, None), (900, 0.8), (3000, 0.99)])
+def test_the_largest_margin_is_taken_with_which_targets_do_not_compete(users: int, margin: float | None) -> None:
+    plan = plan_of(users, targets=(3, 12, 40, 44, 60), numbers=(2,) * 5, start=people_around(TOWN, seed=3, centres=4))
+    policy = next_policy(begin(plan))
+    assert policy.beta == pytest.approx(sum(cv.quotas(begin(plan), margin)), rel=1e-6)
+    assert policy.provenance["regime"] == ("saturated" if users == 100 else "unsaturated")
 
 
 def people(state: cv.State, policy: cv.Policy) -> float:

@@ -78,7 +78,7 @@ KNOWN_SHARE = 0.3
 """Standard deviation of the logit of a share that the operator gives, or that is part of a prior."""
 PASSING, ROAMING = (-0.7, 0.8), (4.5, 1.5)
 """Mean and standard deviation of ln κ: of people in a town, and of people who cover the whole area."""
-ROAMING_CHANCE = 0.1
+ROAMING_CHANCE = 0.2
 """How probable the second is, where the operator does not say."""
 COMMON, RARER = 0.2, 0.7
 """Standard deviation of the logit of w: for a certain visitor, and how much more for one who never comes."""

@@ -110,7 +110,7 @@ def policy_per_target(
     chances = check_grade_chances(grade_chances, metric.grades)
     pi = check_prior(prior, len(area), metric.grades)
     quotas = check_betas(betas, len(cells))
-    inputs = pi.ravel() if metric.protection is None else np.append((1 - null_share) * pi.ravel(), null_share)
+    inputs = _inputs(metric, pi, null_share)
     worth = _worth(metric, cells, chances)
     columns, regime = _best_columns(metric, inputs, cells, chances, worth, quotas, progress)
     others, capacities = np.zeros(0, dtype=np.int64), np.zeros(0)
@@ -152,6 +152,31 @@ def policy_per_target(
         grades=metric.grades,
         peaks=peaks,
     )
+
+
+def targets_compete(
+    area: Area,
+    prior: ArrayLike | None,
+    targets: ArrayLike,
+    *,
+    epsilon_per_km: float,
+    betas: ArrayLike,
+    null_epsilon: float | None = None,
+    null_share: float = 0.0,
+    grade_epsilon: float | None = None,
+    grade_chances: Sequence[float] | None = None,
+) -> bool:
+    """Tell whether targets take from each other at these quotas; if not, each has the best policy made for it alone.
+
+    The parameters are those of `policy_per_target`, which takes much longer where targets compete.
+    """
+    metric = _metric(area, epsilon_per_km, null_epsilon, null_share, grade_epsilon, grade_chances)
+    cells = check_targets(targets, len(area), all_cells=True)
+    chances = check_grade_chances(grade_chances, metric.grades)
+    inputs = _inputs(metric, check_prior(prior, len(area), metric.grades), null_share)
+    quotas = check_betas(betas, len(cells))
+    alone = _each_alone(metric, inputs, cells, chances, _worth(metric, cells, chances), quotas)
+    return not _is_private_at_once(metric, alone.chances(metric).sum(axis=1))
 
 
 def panel_policy(
@@ -241,6 +266,10 @@ def _metric(
     return InputMetric(area, check_epsilon(epsilon_per_km), protection)
 
 
+def _inputs(metric: InputMetric, prior: FloatArray, null_share: float) -> FloatArray:
+    return prior.ravel() if metric.protection is None else np.append((1 - null_share) * prior.ravel(), null_share)
+
+
 def _check_size(metric: InputMetric, symbols: int) -> None:
     if metric.count * (symbols + 2 + metric.grades) > MAX_TABLE_ENTRIES:
         size = f"{symbols:,} places for {metric.count:,} inputs"
@@ -269,8 +298,7 @@ def _best_columns(
     alone = _each_alone(metric, prior, cells, chances, worth, quotas)
     sent = alone.chances(metric)
     used = sent.sum(axis=1)
-    limit = 1 / (1 + exp(-metric.least))
-    if used.max() <= limit or (metric.is_small and _rest_is_private(metric, used)):
+    if _is_private_at_once(metric, used):
         return alone, "unsaturated"
     if metric.is_small:
         if worth.size <= MAX_VARIABLES:
@@ -279,7 +307,7 @@ def _best_columns(
             found = generate_columns(metric, prior, worth, quotas, sent.T, progress)
         bound = min(found.upper_bound, alone.upper_bound)
         return PeakedColumns(found.symbol, found.input, found.height, found.floor, bound, found.rounds), "saturated"
-    beta = float(quotas.sum())
+    beta, limit = float(quotas.sum()), 1 / (1 + exp(-metric.least))
     if beta >= limit:
         raise InputError(
             "sum of betas", beta, f"should be below {limit:.3g} for an area of this size; ask for fewer people"
@@ -323,6 +351,11 @@ def _each_alone(
     return PeakedColumns(
         np.array(symbols), np.array(inputs), np.array(heights), np.zeros(len(cells)), float(np.mean(bounds))
     )
+
+
+def _is_private_at_once(metric: InputMetric, used: FloatArray) -> bool:
+    """Whether every target can have its own best column, where they add up to `used`."""
+    return bool(used.max() <= 1 / (1 + exp(-metric.least))) or (metric.is_small and _rest_is_private(metric, used))
 
 
 def _rest_is_private(metric: InputMetric, used: FloatArray) -> bool:
