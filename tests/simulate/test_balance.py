@@ -17,6 +17,7 @@ from crowdveil.simulate.balance import (
     CoveredTargets,
     balance_of,
     cover_targets,
+    cover_targets_again,
     promised_at,
 )
 from crowdveil.simulate.comparison import ComparisonSettings
@@ -62,6 +63,13 @@ def test_the_same_seed_gives_the_same_selection(method: BalanceMethod) -> None:
     assert first.targets.tolist() == again.targets.tolist()
     if method not in ("none", "by-profile"):
         assert first.selected.tolist() != covered(method, seed=2).selected.tolist()
+
+
+@pytest.mark.parametrize("method", BALANCE_METHODS)
+def test_drawing_again_from_the_same_policy_is_the_same_as_beginning_anew(method: BalanceMethod) -> None:
+    again = cover_targets_again(crowd(), NUMBERS, promised(), method, (1, 2))
+    for seed, found in zip((1, 2), again, strict=True):
+        assert found.selected.tolist() == covered(method, seed=seed).selected.tolist()
 
 
 def test_without_obfuscation_people_are_selected_for_the_place_that_they_name_only() -> None:

@@ -4,7 +4,7 @@
                         more than wanted there (no privacy)
     by-profile          everyone's whole profile is known, and the people who promise most are assigned (no privacy)
     any                 ours for any target: as many people as for all targets together, by posterior
-    each                ours with a number for each target: the better policy for this crowd (`campaign.next_policy`)
+    each                ours with a number for each target (`campaign.next_policy`)
     each-per-target     ours, always with a symbol for each target and quotas that suffice on average
     each-panel          ours, always with a panel over all cells
     laplace-posterior   planar Laplace; selected for each target by the chance that the true place is that target
@@ -22,7 +22,7 @@ report; at others nobody can be found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -100,6 +100,13 @@ def cover_targets(
     crowd: Crowd, numbers: tuple[int, ...], promised: FloatArray, method: BalanceMethod, seed: int
 ) -> CoveredTargets:
     """Run one method once; `numbers` are the people wanted at each target, `promised` what profiles say of them."""
+    return next(cover_targets_again(crowd, numbers, promised, method, (seed,)))
+
+
+def cover_targets_again(
+    crowd: Crowd, numbers: tuple[int, ...], promised: FloatArray, method: BalanceMethod, seeds: Iterable[int]
+) -> Iterator[CoveredTargets]:
+    """Run one method once for every seed: people draw anew, from the same policy if π is known to the method."""
     if len(crowd.reporters) == 0:
         raise InputError("places", "all NULL", "nobody has a frequent place; lower δ or take a longer training period")
     if len(numbers) != len(crowd.targets):
@@ -108,9 +115,11 @@ def cover_targets(
         )
     if method not in BALANCE_METHODS:
         raise InputError("method", method, f"should be one of {', '.join(BALANCE_METHODS)}")
-    # Two streams, as in `simulate`: the order of users is the same for every method, the draws are the method's own.
-    draws = np.random.default_rng([seed, 1 + BALANCE_METHODS.index(method)])
-    return _RUN[method](_Task(crowd, numbers, promised, arrivals(len(crowd.places), seed), draws, seed))
+    made: list[Policy] = []
+    for seed in seeds:
+        # Two streams, as in `simulate`: the order of users is the same for all methods, the draws are a method's own.
+        draws = np.random.default_rng([seed, 1 + BALANCE_METHODS.index(method)])
+        yield _RUN[method](_Task(crowd, numbers, promised, arrivals(len(crowd.places), seed), draws, seed, made))
 
 
 def balance_of(found: CoveredTargets, share: FloatArray, crowd: Crowd, numbers: tuple[int, ...]) -> Balance:
@@ -143,6 +152,8 @@ class _Task:
     order: IntArray
     draws: np.random.Generator
     seed: int
+    made: list[Policy]
+    """The policy of a method that knows π, once it is made: it does not depend on the seed."""
 
     @property
     def protected(self) -> bool:
@@ -194,7 +205,9 @@ def _assigned(task: _Task, promised: FloatArray) -> CoveredTargets:
 def _known(make: Callable[[State], Policy], *, each: bool) -> Callable[[_Task], CoveredTargets]:
     def run(task: _Task) -> CoveredTargets:
         plan = task.plan(len(task.reporters), each=each, known=True)
-        return _from_policy(task, plan, make(begin(plan)))
+        if not task.made:
+            task.made.append(make(begin(plan)))
+        return _from_policy(task, plan, task.made[0])
 
     return run
 
