@@ -37,9 +37,7 @@ from crowdveil.simulate.comparison import ComparisonSettings
 from crowdveil.simulate.simulation import Crowd
 
 TARGETS = 8
-METHODS: tuple[BalanceMethod, ...] = (
-    "any", "each", "each-per-target", "each-panel", "laplace-posterior", "none", "by-profile",
-)  # fmt: skip
+METHODS: tuple[BalanceMethod, ...] = ("any", "each", "each-panel", "laplace-posterior", "none", "by-profile")
 LEARNT: tuple[BalanceMethod, ...] = ("any-learnt", "each-learnt")
 MEASURES = ("visitors", "where_selected", "median", "least", "least_where_selected")
 LEAST_TIMES, TOTAL_TIMES = 2.0, 0.75

@@ -28,7 +28,7 @@ DATASET = small_dataset()
 TARGETS = tuple(DATASET.densest[[1, 4, 9]].tolist())
 NUMBERS = (3, 2, 4)
 CLEAR: dict[str, Any] = {"null_epsilon": None, "grade_epsilon": None}
-EACH: tuple[BalanceMethod, ...] = ("each", "each-per-target", "each-panel", "laplace-posterior", "each-learnt")
+EACH: tuple[BalanceMethod, ...] = ("each", "each-panel", "laplace-posterior", "each-learnt")
 
 
 def crowd(**more: Any) -> Crowd:

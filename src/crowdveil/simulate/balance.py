@@ -5,8 +5,7 @@
     by-profile          everyone's whole profile is known, and the people who promise most are assigned (no privacy)
     any                 ours for any target: as many people as for all targets together, by posterior
     each                ours with a number for each target (`campaign.next_policy`)
-    each-per-target     ours, always with a symbol for each target and quotas that suffice on average
-    each-panel          ours, always with a panel over all cells
+    each-panel          the same numbers, with a panel over all cells in place of that policy
     laplace-posterior   planar Laplace; selected for each target by the chance that the true place is that target
     any-learnt          `any` with π unknown, learnt in k rounds
     each-learnt         `each` with π unknown, learnt in k rounds
@@ -32,14 +31,13 @@ from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.campaign import Plan, State, begin, next_policy, select
 from crowdveil.campaign.assignment import assign
 from crowdveil.campaign.groups import groups_of
-from crowdveil.campaign.quota import quotas
 from crowdveil.campaign.selection import Reports, Selection, select_by_posterior, select_for_each_target
 from crowdveil.certify import certify
 from crowdveil.draw import draw_many
 from crowdveil.errors import InputError
 from crowdveil.policy.grades import chances_of_grades
 from crowdveil.policy.policy import Policy
-from crowdveil.policy.solver.stack import panel_policy, policy_per_target
+from crowdveil.policy.solver.stack import panel_policy
 from crowdveil.profile import Profile
 from crowdveil.simulate.simulation import Crowd, arrivals, laplace_policy, run_rounds
 from crowdveil.vocabulary import NULL
@@ -49,7 +47,6 @@ BalanceMethod = Literal[
     "by-profile",
     "any",
     "each",
-    "each-per-target",
     "each-panel",
     "laplace-posterior",
     "any-learnt",
@@ -247,22 +244,6 @@ def _covered(selection: Selection, policies: tuple[Policy, ...]) -> CoveredTarge
     return CoveredTargets(selection.participants, selection.targets, selection.chances, policies)
 
 
-def _per_target(state: State) -> Policy:
-    plan = state.plan
-    return policy_per_target(
-        plan.area,
-        state.prior,
-        plan.targets,
-        epsilon_per_km=plan.epsilon_per_km,
-        betas=quotas(state),
-        completion="informative",
-        null_epsilon=plan.null_epsilon,
-        null_share=state.null_share,
-        grade_epsilon=plan.grade_epsilon,
-        grade_chances=plan.grade_chances,
-    )
-
-
 def _panel(state: State) -> Policy:
     plan = state.plan
     return panel_policy(
@@ -280,7 +261,6 @@ _RUN: dict[BalanceMethod, Callable[[_Task], CoveredTargets]] = {
     "by-profile": _by_profile,
     "any": _known(next_policy, each=False),
     "each": _known(next_policy, each=True),
-    "each-per-target": _known(_per_target, each=True),
     "each-panel": _known(_panel, each=True),
     "laplace-posterior": _laplace_posterior,
     "any-learnt": _learnt(each=False),
