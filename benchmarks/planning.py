@@ -86,6 +86,7 @@ class Task(NamedTuple):
     case: int
     campaigns: int
     crowds: int
+    told: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,8 @@ def run(task: Task) -> list[Campaign]:
             "panel": replace(habits, shape=earlier.shape, known_from="reports", reports=earlier.reports),
         }
         told = {
-            one: possible_campaigns(plan, known[one], crowds=task.crowds, seed=task.case, policy=policy) for one in TOLD
+            one: possible_campaigns(plan, known[one], crowds=task.crowds, seed=task.case, policy=policy)
+            for one in task.told
         }
         found = []
         for _ in range(task.campaigns):
@@ -160,7 +162,7 @@ def run(task: Task) -> list[Campaign]:
             chosen = people[select(state, reports, request).participants]
             stays_away = np.prod(1 - everyone.came[np.ix_(chosen, asked)], axis=1)
             realised = float((generator.random(len(chosen)) >= stays_away).mean())
-            for one in TOLD:
+            for one in task.told:
                 interval = predict(told[one], request).coverage
                 found.append(Campaign(task.name, one, interval.low, interval.middle, interval.high, realised))
     return found
@@ -241,15 +243,15 @@ def _shares(kind: str, area: cv.Area, generator: np.random.Generator) -> FloatAr
     return np.asarray(shares / shares.sum())
 
 
-def tasks(data: Path | None, campaigns: int | None, crowds: int) -> Iterator[Task]:
+def tasks(data: Path | None, campaigns: int | None, crowds: int, told: tuple[str, ...]) -> Iterator[Task]:
     """List all panels."""
     if data is not None:
         for name, file in FILES.items():
             for case in range(CITY_CASES):
-                yield Task(name, str(data / file), case, campaigns or CITY_CAMPAIGNS, crowds)
+                yield Task(name, str(data / file), case, campaigns or CITY_CAMPAIGNS, crowds, told)
     for name in TOWNS:
         for case in range(TOWN_CASES):
-            yield Task(name, None, case, campaigns or TOWN_CAMPAIGNS, crowds)
+            yield Task(name, None, case, campaigns or TOWN_CAMPAIGNS, crowds, told)
 
 
 def table(found: Sequence[Campaign]) -> list[str]:
@@ -275,7 +277,7 @@ def _figures(some: Sequence[Campaign]) -> str:
 
 def _sides(task: Task, some: Sequence[Campaign]) -> Iterator[str]:
     """Say of one panel what was told and what came, and on which side of the intervals."""
-    for told in TOLD:
+    for told in task.told:
         rows = [(one.low, one.middle, one.high, one.realised) for one in some if one.told == told]
         low, middle, high, realised = np.array(rows).T
         below, above = (realised < low - MARGIN).mean(), (realised > high + MARGIN).mean()
@@ -292,9 +294,10 @@ def main() -> None:
     options.add_argument("--only", nargs="+", choices=(*FILES, *TOWNS), help="these cities and towns")
     options.add_argument("--campaigns", type=int, help="of each panel (default: about 1,000 in all)")
     options.add_argument("--crowds", type=int, default=100, help="that the planner draws")
+    options.add_argument("--told", nargs="+", choices=TOLD, default=list(TOLD), help="what the planner is told")
     options.add_argument("--workers", type=int, default=1)
     given = options.parse_args()
-    every = tasks(given.data, given.campaigns, given.crowds)
+    every = tasks(given.data, given.campaigns, given.crowds, tuple(given.told))
     asked = [task for task in every if given.only is None or task.name in given.only]
     found: list[Campaign] = []
     with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:

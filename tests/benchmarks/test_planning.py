@@ -24,7 +24,7 @@ def test_ends_of_an_interval_belong_to_it() -> None:
 
 
 def test_every_campaign_of_a_town_is_told_beforehand_in_every_way() -> None:
-    found = run(Task("river", None, 0, 2, 4))
+    found = run(Task("river", None, 0, 2, 4, TOLD))
     assert [one.told for one in found] == [*TOLD, *TOLD]
     assert len({one.realised for one in found}) <= 2
     for one in found:
