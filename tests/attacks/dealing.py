@@ -34,20 +34,21 @@ def at(*cells: int) -> Visits:
     return weekly_visits([(float(latitude[cell]), float(longitude[cell])) for cell in cells])
 
 
-def small(target: int) -> cv.Policy:
+def small(target: int, grades: int = 2) -> cv.Policy:
     """The policy of an honest campaign."""
     return cv.optimal_policy(
         TOWN,
-        np.full((2, len(TOWN)), 1 / 2 / len(TOWN)),
+        np.full((grades, len(TOWN)), 1 / grades / len(TOWN)),
         [target],
         epsilon_per_km=LN4,
         beta=0.1,
         null_epsilon=LN64,
-        grade_epsilon=LN64,
+        grade_epsilon=LN64 / (grades - 1),
+        grade_chances=None if grades == 2 else (0.69, 0.31, 0.03),
     )
 
 
-ONE, OTHER, HOME = small(14), small(22), at(8)
+ONE, OTHER, THREE, HOME = small(14), small(22), small(14, 3), at(8)
 
 
 @dataclass
@@ -281,6 +282,13 @@ def rare_place(trial: Trial) -> bool:
     return joined(device(trial.ledger(), server))
 
 
+def rare_place_below(trial: Trial) -> bool:
+    """The usual δ, and below it a threshold of a billionth."""
+    server = HostileServer()
+    server.offer("noise", THREE, lower_deltas=[1e-9])
+    return joined(device(trial.ledger(), server))
+
+
 def forged_text(trial: Trial) -> bool:
     """A name that forges a sentence of the explanation."""
     server = HostileServer()
@@ -380,6 +388,7 @@ DEALING: dict[Callable[[Trial], bool], tuple[str, str]] = {
     left_and_back: ("a second symbol after leaving", "5, 6"),
     asked_again: ("asking again until the place changes", "5"),
     rare_place: ("a threshold of 0.001", "2"),
+    rare_place_below: ("a lower threshold of a billionth", "2"),
     forged_text: ("a name that forges the explanation", "2"),
     copied_ledger: ("a ledger copied to a second phone", "6"),
     rolled_back: (BACKUP, "6"),

@@ -22,7 +22,7 @@ from crowdveil.client import InviteLink
 from crowdveil.codec import canonical_json
 from crowdveil.errors import CrowdveilError
 from crowdveil.wire import PROTOCOL
-from tests.attacks.dealing import ONE, OTHER, link_to
+from tests.attacks.dealing import ONE, OTHER, THREE, link_to
 from tests.attacks.hostile_policies import LN64, naming, question
 from tests.attacks.hostile_server import HostileServer
 from tests.attacks.locating import kept, question_of_halves, squares
@@ -135,6 +135,7 @@ def _limits(recorder: Recorder) -> None:
     changes: list[dict[str, Any]] = [{"delta": 0.001}, {"delta": 0.2}, {"epsilon_per_km": 1.0}, {"targets": [3]}]
     for number, change in enumerate(changes):
         recorder.ask(f"terms-{number}", ONE, **change)
+    recorder.ask("thresholds", THREE, lower_deltas=[1e-9])
     area = squares(6, 6, 1000)
     recorder.ask("steep", naming(area, 1.5))
     recorder.ask("loud", naming(area, null_epsilon=log(65)))
