@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +23,21 @@ from crowdveil.wire import find_split
 from tests.attacks.hostile_policies import LN4, LN64, naming
 from tests.attacks.hostile_server import HostileServer, no_answer, problem
 from tests.attacks.locating import squares
-from tests.attacks.people import device, weekly_visits
+from tests.attacks.people import TODAY, device, weekly_visits
 from tests.attacks.results import Attack
 
 TOWN = squares(6, 6, 1000)
 
 
+def at_cells(*cells: int) -> list[tuple[float, float]]:
+    """The middle of some cells."""
+    latitude, longitude = TOWN.centres()
+    return [(float(latitude[cell]), float(longitude[cell])) for cell in cells]
+
+
 def at(*cells: int) -> Visits:
     """Someone who visits the middle of some cells every week."""
-    latitude, longitude = TOWN.centres()
-    return weekly_visits([(float(latitude[cell]), float(longitude[cell])) for cell in cells])
+    return weekly_visits(at_cells(*cells))
 
 
 def small(target: int, grades: int = 2) -> cv.Policy:
@@ -289,6 +295,19 @@ def rare_place_below(trial: Trial) -> bool:
     return joined(device(trial.ledger(), server))
 
 
+def rare_place_by_constants(trial: Trial) -> bool:
+    """Constants that call every place regular, or the rarest the likeliest; a success if a place seen once is it."""
+    once = int(datetime(TODAY.year, TODAY.month, TODAY.day, 12, tzinfo=UTC).timestamp()) - 45 * 7 * 86_400
+    seen_once = weekly_visits(at_cells(8), extra=[(once, *at_cells(14)[0])])
+    for number, c in enumerate(([50.0, 0.0], [-20.0, -50.0], [-50.0, 0.0])):
+        server = HostileServer()
+        server.offer("noise", THREE, lower_deltas=[0.2], profile_constants=[*c, *[0.0] * 5], rule="target-aware")
+        someone = device(trial.ledger(str(number)), server)
+        if someone.place(someone.check_campaign("noise"), seen_once).cell == 14:
+            return True
+    return False
+
+
 def forged_text(trial: Trial) -> bool:
     """A name that forges a sentence of the explanation."""
     server = HostileServer()
@@ -388,6 +407,7 @@ DEALING: dict[Callable[[Trial], bool], tuple[str, str]] = {
     left_and_back: ("a second symbol after leaving", "5, 6"),
     asked_again: ("asking again until the place changes", "5"),
     rare_place: ("a threshold of 0.001", "2"),
+    rare_place_by_constants: ("constants by which a place seen once counts", "2"),
     rare_place_below: ("a lower threshold of a billionth", "2"),
     forged_text: ("a name that forges the explanation", "2"),
     copied_ledger: ("a ledger copied to a second phone", "6"),

@@ -168,7 +168,8 @@ def test_a_campaign_publishes_constants_and_thresholds_in_its_terms(
 def test_a_device_predicts_with_the_published_constants(
     run: Run, service: LocalServer, area: Path, request: pytest.FixtureRequest
 ) -> None:
-    Path("visits.csv").write_text(HEADING + "ann,2012-05-20T12:00:00Z,40.72,-73.975\n")
+    days = ("04-29", "05-06", "05-13", "05-20")
+    Path("visits.csv").write_text(HEADING + "".join(f"ann,2012-{day}T12:00:00Z,40.72,-73.975\n" for day in days))
     run("device", "create", "--ledger", "mine.ledger")
     for constants, often in (([3.0, *np.zeros(6)], "regularly"), ([-3.0, *np.zeros(6)], "now and then")):
         Path("constants.json").write_text(json.dumps({**GOOD, "constants": constants}))

@@ -19,7 +19,7 @@ from crowdveil.policy.policy import Policy
 from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.policy.solver.stack import panel_policy, policy_per_target
 from crowdveil.profile import LogisticConstants, Periods, count_visits, logistic
-from crowdveil.profile.place import choose_graded_place, choose_place
+from crowdveil.profile.place import choose_graded_place, choose_place, places_to_choose_from
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
 from tests.conformance.policies import double
@@ -230,6 +230,9 @@ def _case(
     wanted, delta = sorted({*targets, *list(profile)[:1]}), thresholds[0]
     place = choose_place(profile, delta, rule, wanted, lambda below: rng % below)  # type: ignore[arg-type]
     graded = choose_graded_place(profile, thresholds, rule, wanted, lambda below: rng % below)  # type: ignore[arg-type]
+    shipped, least = logistic(counts, range(len(periods))).of(0), thresholds[-1]
+    refined = places_to_choose_from(shipped, profile, least)
+    kept = choose_graded_place(refined, thresholds, rule, wanted, lambda below: rng % below)  # type: ignore[arg-type]
     return {
         "area": area.to_json(),
         "start_day": (periods.start - date(1970, 1, 1)).days,
@@ -255,4 +258,6 @@ def _case(
         "rng": rng,
         "place": None if place == NULL else place,
         "graded": list(graded),
+        "least": least,
+        "refined": list(kept),
     }

@@ -155,13 +155,14 @@ class Device:
 
         It is stored before it is returned, so that declining and asking again gives the same place.
         """
-        excluded = list(self.ledger.excluded().values())
+        excluded, least_delta = list(self.ledger.excluded().values()), self.ledger.limits().delta
 
         def pick() -> Place:
             return place_to_report(
                 history,
                 checked.area,
                 checked.terms,
+                least_delta=least_delta,
                 today=self._today(),
                 excluded=excluded,
                 random_below=self._random_below,

@@ -29,8 +29,9 @@ the facts of the periods before it, and whether the visit came; then maximum lik
 standardised columns, by Newton's method with step halving. The penalised likelihood is strictly concave, so there is
 one optimum and the result does not depend on where the search begins.
 
-Constants do not touch privacy: they change which place a device picks and its grade, and a policy protects whichever
-place was picked.
+A policy protects whichever place was picked, but constants decide which one that is, and published ones could pick the
+rarest. So a device also computes what its own constants say, and asks the published ones only about places that these
+call likely enough (`place.places_to_choose_from`).
 """
 
 from __future__ import annotations

@@ -165,9 +165,10 @@ export class Device {
   }
 
   /** What the device knows of its owner's places in a campaign's cells. */
-  history(checked: CheckedCampaign, visits: Visits, excluded: readonly ExcludedPlace[]): History {
+  async history(checked: CheckedCampaign, visits: Visits, excluded: readonly ExcludedPlace[]): Promise<History> {
     const { terms } = checked.announcement;
-    return historyOf(visits, checked.area, this.periods(terms), terms.profileConstants, excluded);
+    const { delta } = await this.ledger.limits();
+    return historyOf(visits, checked.area, this.periods(terms), terms.profileConstants, excluded, delta);
   }
 
   /**
@@ -177,7 +178,7 @@ export class Device {
   async place(checked: CheckedCampaign, visits: Visits): Promise<Place> {
     const { terms } = checked.announcement;
     const excluded = await this.ledger.excluded();
-    const { profile } = this.history(checked, visits, excluded);
+    const { profile } = await this.history(checked, visits, excluded);
     const never = excludedCells(checked.area, excluded);
     return this.ledger.keepPlace(keyOf(checked), terms.hash, never, () =>
       placeToReport(profile, terms, this.environment.randomBelow),
