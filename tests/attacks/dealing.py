@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -259,6 +260,21 @@ def left_and_back(trial: Trial) -> bool:
     return len(server.learnt["noise"]) > 1 or someone.ledger.spent() != before
 
 
+PANEL: dict[str, Any] = {"panel": True, "rounds": 4, "renewal_s": 90 * 86_400}
+
+
+def round_back(trial: Trial) -> bool:
+    """A panel goes back a round after a renewal was begun, so that leaving withdraws another answer than the last."""
+    server = HostileServer()
+    server.offer("noise", ONE, 1, **PANEL)
+    someone = device(trial.ledger(), server)
+    server.interfere = lambda request, reply: problem("no-seat") if request.path.endswith("/seats") else reply
+    joined(someone)
+    server.interfere = lambda _, reply: reply
+    server.offer("noise", ONE, 0, **PANEL)
+    return joined(someone)
+
+
 # --- the place ------------------------------------------------------------------------------------------------
 
 
@@ -405,6 +421,7 @@ DEALING: dict[Callable[[Trial], bool], tuple[str, str]] = {
     replayed_receipt: ("a receipt that was replayed", "5"),
     drawn_twice: ("a second symbol after a failure", "5"),
     left_and_back: ("a second symbol after leaving", "5, 6"),
+    round_back: ("a panel that goes back a round", "5"),
     asked_again: ("asking again until the place changes", "5"),
     rare_place: ("a threshold of 0.001", "2"),
     rare_place_by_constants: ("constants by which a place seen once counts", "2"),

@@ -100,6 +100,17 @@ def test_the_same_campaign_on_another_server_and_another_report_are_other_entrie
             ledger.draw_once(wrong, drawn(), never)
 
 
+def test_nothing_is_drawn_for_an_earlier_report_than_the_last_that_was_begun(path: Path) -> None:
+    ledger = Ledger.create(path)
+    ledger.begin(ReportKey(SERVER_KEY, "c1", 2), lambda: "secret", {})
+    ledger.begin(ReportKey("b" * 64, "c2", 5), lambda: "secret", {})
+    with pytest.raises(CampaignRefused, match="went back"):
+        ledger.draw_once(ReportKey(SERVER_KEY, "c1", 1), drawn(), never)
+    assert ledger.spent() == Spent()
+    for allowed in (ReportKey(SERVER_KEY, "c1", 2), ReportKey(SERVER_KEY, "c2"), ReportKey("b" * 64, "c1")):
+        assert ledger.draw_once(allowed, drawn(), lambda: (1, "hit")).symbol == 1
+
+
 def test_a_draw_that_fails_leaves_nothing(path: Path) -> None:
     ledger = Ledger.create(path)
     with pytest.raises(AssertionError):

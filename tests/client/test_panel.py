@@ -220,6 +220,47 @@ def test_a_renewal_refuses_a_policy_that_the_link_does_not_name(tmp_path: Path) 
         mine.renew(NAME, HISTORY, link=link_to(server, policy_hash="0" * 64))
 
 
+# --- rounds that come out of order ------------------------------------------------------------------------------
+
+
+def begun_in_the_second_round(path: Path, server: FakeServer) -> Device:
+    """A device that asked for a seat in the second round and was given none."""
+    server.round = 1
+    mine = device(path, server)
+    server.interfere = lambda request, reply: no_seat() if request.path.endswith("/seats") else reply
+    with pytest.raises(ServerUnreachable):
+        mine.join(NAME, HISTORY)
+    server.interfere = lambda _, reply: reply
+    return mine
+
+
+def test_a_panel_that_goes_back_a_round_is_refused_and_nothing_is_sent(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = begun_in_the_second_round(tmp_path, server)
+    server.round, asked = 0, len(server.bodies("/seats"))
+    for answer in (mine.join, mine.renew):
+        with pytest.raises(CampaignRefused, match="went back to a round before the one") as refusal:
+            answer(NAME, HISTORY)
+        assert refusal.value.figures == "Round 1 is announced; round 2 is begun."
+    assert (len(server.bodies("/seats")), mine.ledger.spent().reports) == (asked, 0)
+    server.round = 1
+    assert mine.join(NAME, HISTORY).key.report == 1
+
+
+def test_the_answer_that_counts_is_that_of_the_greatest_round_however_they_were_begun(tmp_path: Path) -> None:
+    """A ledger from before rounds had to come in order."""
+    server = panel_server()
+    mine = begun_in_the_second_round(tmp_path, server)
+    key = mine.ledger.find(NAME, AT)
+    assert key is not None
+    about = {"name": "", "offer": "", "server": AT, "terms_hash": key.terms_hash}
+    mine.ledger.begin(key.key._replace(report=0), lambda: "an earlier secret", about)
+    found = mine.ledger.find(NAME, AT)
+    assert found is not None
+    assert found.key.report == 1
+    assert mine.leave(NAME).key.report == 1
+
+
 def test_only_a_panel_says_that_one_answers_once(tmp_path: Path) -> None:
     server, told = FakeServer(small_policy()), list[Explanation]()
 

@@ -172,6 +172,12 @@ def _changing(recorder: Recorder) -> None:
     recorder.ask("seat", ONE)
 
 
+def _rounds_that_go_back(recorder: Recorder) -> None:
+    panel: dict[str, Any] = {"panel": True, "rounds": 4, "renewal_s": 90 * 86_400}
+    recorder.ask("panel", ONE, number=1, seat={"policy_hash": "0" * 64}, **panel)
+    recorder.ask("panel", ONE, number=0, **panel)
+
+
 def _elsewhere(recorder: Recorder) -> None:
     recorder.ask("noise", ONE)
     copy = HostileServer(KEYS[0], ELSEWHERE)
@@ -192,5 +198,6 @@ ATTACKS: dict[str, Callable[[Recorder], None]] = {
     "policies that break their promise": _broken_policies,
     "someone singled out": _singled_out,
     "terms that change": _changing,
+    "a panel that goes back a round": _rounds_that_go_back,
     "another server": _elsewhere,
 }

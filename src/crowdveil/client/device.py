@@ -93,8 +93,8 @@ class CheckedCampaign:
 
     @property
     def key(self) -> ReportKey:
-        """Return what this device's report in the campaign is known by; every round of a panel asks for a new one."""
-        return ReportKey(self.terms.server_key, self.terms.campaign, self.round if self.terms.panel else 0)
+        """Return what this device's report in the campaign is known by."""
+        return key_of(self.terms, self.round)
 
 
 class Device:
@@ -146,6 +146,7 @@ class Device:
         self.ledger.check(charge, lattice)
         if announcement.state != "open" or notice is None:
             raise NoOpenRound(f"The campaign is {announcement.state} and has no open round. Try again later.")
+        self.ledger.check_round(key_of(terms, notice.round))
         policy = self._client.policy(campaign, notice.round, self._read_policy)
         certificate = self._check(policy, announcement, area)
         return CheckedCampaign(announcement, notice, area, policy, certificate, charge, lattice)
@@ -457,6 +458,11 @@ class Device:
                 "send yours once more."
             )
         return self.ledger.acknowledge(entry.key, receipt.digest)
+
+
+def key_of(terms: Terms, number: int) -> ReportKey:
+    """Return what a device's report in a round is known by; every round of a panel asks for a new one."""
+    return ReportKey(terms.server_key, terms.campaign, number if terms.panel else 0)
 
 
 def _card(invite: str | None, link: InviteLink | None) -> str | None:

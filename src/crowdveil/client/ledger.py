@@ -135,9 +135,13 @@ class Ledger:
         return self.entries().get(key)
 
     def find(self, campaign: str, server: str) -> LedgerEntry | None:
-        """Return what this device did in a campaign on the server at an address; the last, if its key changed."""
+        """Return what this device did in a campaign on the server at an address: the report with the greatest number.
+
+        If the server's key changed, it is the one under the last key.
+        """
         found = [one for one in self.entries().values() if (one.campaign, one.server) == (campaign, server)]
-        return found[-1] if found else None
+        under_last_key = [one for one in found if one.key.server_key == found[-1].key.server_key]
+        return max(under_last_key, key=lambda one: one.key.report, default=None)
 
     def limits(self) -> PrivacyLimits:
         """Return the owner's limits."""
@@ -158,6 +162,11 @@ class Ledger:
         """Refuse a report that would exceed the owner's limits, or whose map does not fit those of earlier reports."""
         with transaction(self.path) as (_, events):
             self._check(events, charge, lattice)
+
+    def check_round(self, key: ReportKey) -> None:
+        """Refuse a report of an earlier round than this device has begun to answer in the same campaign."""
+        with transaction(self.path) as (_, events):
+            _check_order(events, key)
 
     def notices(self) -> list[tuple[str, RoundNotice]]:
         """Return the server's key and the signed notice of every report that was drawn."""
@@ -203,6 +212,7 @@ class Ledger:
 
         def body(events: list[LedgerEvent]) -> dict[str, object]:
             self._check(events, terms.charge, terms.lattice)
+            _check_order(events, key)
             symbol, name = draw()
             return {
                 "epsilon_per_km": terms.charge.epsilon_per_km,
@@ -356,6 +366,16 @@ def _check_active(events: Sequence[LedgerEvent]) -> None:
     if moved_at is not None:
         raise FileFormatError(
             f"this ledger was moved to another device ({moved_at}) and no longer answers; import what was exported"
+        )
+
+
+def _check_order(events: Sequence[LedgerEvent], key: ReportKey) -> None:
+    latest = max((event.key.report for event in events if event.key[:2] == key[:2]), default=key.report)
+    if key.report < latest:
+        raise CampaignRefused(
+            "This panel went back to a round before the one that your phone has begun to answer. Your phone did not "
+            "answer.",
+            f"Round {key.report + 1} is announced; round {latest + 1} is begun.",
         )
 
 

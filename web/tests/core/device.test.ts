@@ -341,6 +341,22 @@ describe("a device in a panel", () => {
     expect((await ledger.spent()).reports).toBe(2);
   });
 
+  test("refuses a panel that goes back a round, and sends nothing", async () => {
+    const { device, server, ledger } = await made(await makePolicy());
+    server.announced = round(1);
+    server.problem = { path: "/seats", reply: problem(503, "unavailable", "The server cannot store anything at the moment; send the same request again") };
+    await expect(device.join(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/after 8 attempts/);
+    server.problem = null;
+    server.announced = round(0);
+    for (const how of ["join", "renew"] as const) {
+      await expect(device[how](CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/went back to a round before the one/);
+    }
+    expect(server.uploads.size).toBe(0);
+    expect((await ledger.spent()).reports).toBe(0);
+    await ledger.begin({ ...KEY, report: 0 }, () => "earlier", { name: "", offer: "", server: device.server, termsHash: "" });
+    expect((await ledger.find(CAMPAIGN, device.server))?.key.report).toBe(1);
+  });
+
   test("does not renew what it left, nor a campaign that asks once, nor beyond its owner's limit", async () => {
     const once = await made(await makePolicy());
     await once.device.join(CAMPAIGN, () => SOMEWHERE, agreed);

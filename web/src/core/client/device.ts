@@ -153,6 +153,7 @@ export class Device {
     if (announcement.state !== "open" || notice === null) {
       throw new NoOpenRound(`The campaign is ${announcement.state} and has no open round. Try again later.`);
     }
+    await this.ledger.checkRound(keyOf({ announcement, notice }));
     const policy = await this.client.policy(campaign, notice.round);
     const certificate = await this.environment.check(policy, announcement, area);
     return { announcement, notice, area, policy, certificate, charge, lattice };

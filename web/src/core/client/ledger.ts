@@ -123,9 +123,15 @@ export class Ledger {
     return (await this.entries()).find((one) => sameKey(one.key, key)) ?? null;
   }
 
-  /** What this device did in a campaign on the server at an address; the last, if its key changed. */
+  /**
+   * What this device did in a campaign on the server at an address: the report with the greatest number. If the server's key
+   * changed, it is the one under the last key.
+   */
   async find(campaign: string, server: string): Promise<LedgerEntry | null> {
-    return (await this.entries()).findLast((one) => one.key.campaign === campaign && one.server === server) ?? null;
+    const found = (await this.entries()).filter((one) => one.key.campaign === campaign && one.server === server);
+    const lastKey = found.at(-1)?.key.serverKey;
+    const underLastKey = found.filter(({ key }) => key.serverKey === lastKey);
+    return underLastKey.sort((a, b) => a.key.report - b.key.report).at(-1) ?? null;
   }
 
   /** The owner's limits. */
@@ -151,6 +157,11 @@ export class Ledger {
   /** Refuse a report that would exceed the owner's limits, or whose map does not fit those of earlier reports. */
   check(charge: Charge, lattice: Lattice): Promise<void> {
     return this.read((events) => this.checkReport(events, charge, lattice));
+  }
+
+  /** Refuse a report of an earlier round than this device has begun to answer in the same campaign. */
+  checkRound(key: ReportKey): Promise<void> {
+    return this.read((events) => checkOrder(events, key));
   }
 
   /** Whether this ledger was moved to another device. */
@@ -193,6 +204,7 @@ export class Ledger {
   drawOnce(key: ReportKey, terms: DrawTerms, draw: () => readonly [symbol: number, name: string]): Promise<LedgerEntry> {
     const body = (events: readonly LedgerEvent[]): PlainObject => {
       this.checkReport(events, terms.charge, terms.lattice);
+      checkOrder(events, key);
       const [symbol, name] = draw();
       const { campaign, termsHash, round, policyHash, signature } = terms.notice;
       return {
@@ -347,6 +359,20 @@ function utcText(time: Date): string {
 
 function drawn(events: readonly LedgerEvent[]): LedgerEvent[] {
   return events.filter(({ kind }) => kind === "drawn");
+}
+
+function sameCampaign(one: ReportKey, other: ReportKey): boolean {
+  return one.serverKey === other.serverKey && one.campaign === other.campaign;
+}
+
+function checkOrder(events: readonly LedgerEvent[], key: ReportKey): void {
+  const begun = events.filter((event) => sameCampaign(event.key, key)).map((event) => event.key.report);
+  const latest = Math.max(key.report, ...begun);
+  if (key.report === latest) return;
+  throw new CampaignRefused(
+    "This panel went back to a round before the one that your phone has begun to answer. Your phone did not answer.",
+    `Round ${key.report + 1} is announced; round ${latest + 1} is begun.`,
+  );
 }
 
 function limitsNow(events: readonly LedgerEvent[]): PrivacyLimits {
