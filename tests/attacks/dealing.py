@@ -275,6 +275,19 @@ def round_back(trial: Trial) -> bool:
     return joined(someone)
 
 
+def too_soon(trial: Trial) -> bool:
+    """A panel that announced a renewal every 90 days opens its next rounds at once."""
+    server = HostileServer()
+    server.offer("noise", ONE, 0, **PANEL)
+    someone = device(trial.ledger(), server)
+    joined(someone)
+    for number in (1, 3):
+        server.offer("noise", ONE, number, **PANEL)
+        with suppress(CrowdveilError):
+            someone.renew("noise", HOME)
+    return someone.ledger.spent().reports > 1 or len(server.learnt["noise"]) > 1
+
+
 # --- the place ------------------------------------------------------------------------------------------------
 
 
@@ -422,6 +435,7 @@ DEALING: dict[Callable[[Trial], bool], tuple[str, str]] = {
     drawn_twice: ("a second symbol after a failure", "5"),
     left_and_back: ("a second symbol after leaving", "5, 6"),
     round_back: ("a panel that goes back a round", "5"),
+    too_soon: ("renewals sooner than announced", "2"),
     asked_again: ("asking again until the place changes", "5"),
     rare_place: ("a threshold of 0.001", "2"),
     rare_place_by_constants: ("constants by which a place seen once counts", "2"),

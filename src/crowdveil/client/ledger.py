@@ -44,6 +44,10 @@ from crowdveil.wire import RoundNotice
 
 TWELVE_MONTHS = timedelta(days=366)
 """No twelve months are longer."""
+EARLY_SHARE = 10
+"""A panel may ask again earlier than planned by one of so many parts of its period: clocks differ."""
+MAX_WAIT_S = 100 * 366 * 86_400
+"""Longer periods count as a century, so that a date can be named."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class DrawTerms:
     charge: Charge
     lattice: Lattice
     notice: RoundNotice
+    renewal_s: int | None = None
+    """Of a panel: seconds from one round to the next, as its owner agreed."""
 
 
 def utc_now() -> str:
@@ -163,10 +169,14 @@ class Ledger:
         with transaction(self.path) as (_, events):
             self._check(events, charge, lattice)
 
-    def check_round(self, key: ReportKey) -> None:
-        """Refuse a report of an earlier round than this device has begun to answer in the same campaign."""
+    def check_round(self, key: ReportKey, renewal_s: int | None) -> None:
+        """Refuse a round of a panel before the one that this device has begun, or sooner than the announced schedule.
+
+        A later answer may be drawn when as many periods have passed since an earlier one as there are rounds between
+        them, less a tenth of one period. That holds for every earlier answer, so tenths do not add up.
+        """
         with transaction(self.path) as (_, events):
-            _check_order(events, key)
+            self._check_round(events, key, renewal_s)
 
     def notices(self) -> list[tuple[str, RoundNotice]]:
         """Return the server's key and the signed notice of every report that was drawn."""
@@ -212,7 +222,7 @@ class Ledger:
 
         def body(events: list[LedgerEvent]) -> dict[str, object]:
             self._check(events, terms.charge, terms.lattice)
-            _check_order(events, key)
+            self._check_round(events, key, terms.renewal_s)
             symbol, name = draw()
             return {
                 "epsilon_per_km": terms.charge.epsilon_per_km,
@@ -308,6 +318,25 @@ class Ledger:
         limits = _limits(events)
         check_totals(self._counted(events), charge, limits)
         check_lattice(lattice, [event.lattice for event in events if event.kind == "drawn"], limits)
+
+    def _check_round(self, events: Sequence[LedgerEvent], key: ReportKey, renewal_s: int | None) -> None:
+        _check_order(events, key)
+        if renewal_s is None:
+            return
+        now = datetime.fromisoformat(not_before(events, self._clock()))
+        for event in events:
+            if event.kind != "drawn" or event.key[:2] != key[:2] or event.key.report >= key.report:
+                continue
+            wait_s = (key.report - event.key.report) * renewal_s - renewal_s // EARLY_SHARE
+            due = datetime.fromisoformat(event.at) + timedelta(seconds=min(wait_s, MAX_WAIT_S))
+            if now < due:
+                raise CampaignRefused(
+                    "This panel asks for a new answer sooner than it announced when you joined. Your phone did not "
+                    f"answer; it can from {due.date()} on.",
+                    f"The answer of round {event.key.report + 1} was drawn at {event.at}, and rounds are {renewal_s:,} "
+                    f"seconds apart; one of round {key.report + 1} can be drawn from "
+                    f"{due.isoformat(timespec='seconds')} on.",
+                )
 
     def _counted(self, events: Sequence[LedgerEvent]) -> Spent:
         since = ""

@@ -153,7 +153,7 @@ export class Device {
     if (announcement.state !== "open" || notice === null) {
       throw new NoOpenRound(`The campaign is ${announcement.state} and has no open round. Try again later.`);
     }
-    await this.ledger.checkRound(keyOf({ announcement, notice }));
+    await this.ledger.checkRound(keyOf({ announcement, notice }), terms.renewalS);
     const policy = await this.client.policy(campaign, notice.round);
     const certificate = await this.environment.check(policy, announcement, area);
     return { announcement, notice, area, policy, certificate, charge, lattice };
@@ -414,7 +414,8 @@ export class Device {
   private draw(checked: CheckedCampaign, place: Place): Promise<LedgerEntry> {
     const { policy, certificate, charge, lattice, notice } = checked;
     const clear = place.cell === NULL && !policy.protectsNull;
-    return this.ledger.drawOnce(keyOf(checked), { charge, lattice, notice }, () => {
+    const { renewalS } = checked.announcement.terms;
+    return this.ledger.drawOnce(keyOf(checked), { charge, lattice, notice, renewalS }, () => {
       // Where NULL is sent in the clear, a device without a place draws as well and ignores the result, so that it takes as
       // long as any other.
       const symbol = draw(policy, clear ? 0 : place.cell, certificate, this.environment.randomBits, place.grade);
