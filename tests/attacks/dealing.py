@@ -10,7 +10,9 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,32 +24,38 @@ from crowdveil.wire import find_split
 from tests.attacks.hostile_policies import LN4, LN64, naming
 from tests.attacks.hostile_server import HostileServer, no_answer, problem
 from tests.attacks.locating import squares
-from tests.attacks.people import device, weekly_visits
+from tests.attacks.people import TODAY, device, weekly_visits
 from tests.attacks.results import Attack
 
 TOWN = squares(6, 6, 1000)
 
 
+def at_cells(*cells: int) -> list[tuple[float, float]]:
+    """The middle of some cells."""
+    latitude, longitude = TOWN.centres()
+    return [(float(latitude[cell]), float(longitude[cell])) for cell in cells]
+
+
 def at(*cells: int) -> Visits:
     """Someone who visits the middle of some cells every week."""
-    latitude, longitude = TOWN.centres()
-    return weekly_visits([(float(latitude[cell]), float(longitude[cell])) for cell in cells])
+    return weekly_visits(at_cells(*cells))
 
 
-def small(target: int) -> cv.Policy:
+def small(target: int, grades: int = 2) -> cv.Policy:
     """The policy of an honest campaign."""
     return cv.optimal_policy(
         TOWN,
-        np.full((2, len(TOWN)), 1 / 2 / len(TOWN)),
+        np.full((grades, len(TOWN)), 1 / grades / len(TOWN)),
         [target],
         epsilon_per_km=LN4,
         beta=0.1,
         null_epsilon=LN64,
-        grade_epsilon=LN64,
+        grade_epsilon=LN64 / (grades - 1),
+        grade_chances=None if grades == 2 else (0.69, 0.31, 0.03),
     )
 
 
-ONE, OTHER, HOME = small(14), small(22), at(8)
+ONE, OTHER, THREE, HOME = small(14), small(22), small(14, 3), at(8)
 
 
 @dataclass
@@ -252,6 +260,34 @@ def left_and_back(trial: Trial) -> bool:
     return len(server.learnt["noise"]) > 1 or someone.ledger.spent() != before
 
 
+PANEL: dict[str, Any] = {"panel": True, "rounds": 4, "renewal_s": 90 * 86_400}
+
+
+def round_back(trial: Trial) -> bool:
+    """A panel goes back a round after a renewal was begun, so that leaving withdraws another answer than the last."""
+    server = HostileServer()
+    server.offer("noise", ONE, 1, **PANEL)
+    someone = device(trial.ledger(), server)
+    server.interfere = lambda request, reply: problem("no-seat") if request.path.endswith("/seats") else reply
+    joined(someone)
+    server.interfere = lambda _, reply: reply
+    server.offer("noise", ONE, 0, **PANEL)
+    return joined(someone)
+
+
+def too_soon(trial: Trial) -> bool:
+    """A panel that announced a renewal every 90 days opens its next rounds at once."""
+    server = HostileServer()
+    server.offer("noise", ONE, 0, **PANEL)
+    someone = device(trial.ledger(), server)
+    joined(someone)
+    for number in (1, 3):
+        server.offer("noise", ONE, number, **PANEL)
+        with suppress(CrowdveilError):
+            someone.renew("noise", HOME)
+    return someone.ledger.spent().reports > 1 or len(server.learnt["noise"]) > 1
+
+
 # --- the place ------------------------------------------------------------------------------------------------
 
 
@@ -279,6 +315,26 @@ def rare_place(trial: Trial) -> bool:
     server = HostileServer()
     server.offer("noise", ONE, delta=0.001)
     return joined(device(trial.ledger(), server))
+
+
+def rare_place_below(trial: Trial) -> bool:
+    """The usual δ, and below it a threshold of a billionth."""
+    server = HostileServer()
+    server.offer("noise", THREE, lower_deltas=[1e-9])
+    return joined(device(trial.ledger(), server))
+
+
+def rare_place_by_constants(trial: Trial) -> bool:
+    """Constants that call every place regular, or the rarest the likeliest; a success if a place seen once is it."""
+    once = int(datetime(TODAY.year, TODAY.month, TODAY.day, 12, tzinfo=UTC).timestamp()) - 45 * 7 * 86_400
+    seen_once = weekly_visits(at_cells(8), extra=[(once, *at_cells(14)[0])])
+    for number, c in enumerate(([50.0, 0.0], [-20.0, -50.0], [-50.0, 0.0])):
+        server = HostileServer()
+        server.offer("noise", THREE, lower_deltas=[0.2], profile_constants=[*c, *[0.0] * 5], rule="target-aware")
+        someone = device(trial.ledger(str(number)), server)
+        if someone.place(someone.check_campaign("noise"), seen_once).cell == 14:
+            return True
+    return False
 
 
 def forged_text(trial: Trial) -> bool:
@@ -378,8 +434,12 @@ DEALING: dict[Callable[[Trial], bool], tuple[str, str]] = {
     replayed_receipt: ("a receipt that was replayed", "5"),
     drawn_twice: ("a second symbol after a failure", "5"),
     left_and_back: ("a second symbol after leaving", "5, 6"),
+    round_back: ("a panel that goes back a round", "5"),
+    too_soon: ("renewals sooner than announced", "2"),
     asked_again: ("asking again until the place changes", "5"),
     rare_place: ("a threshold of 0.001", "2"),
+    rare_place_by_constants: ("constants by which a place seen once counts", "2"),
+    rare_place_below: ("a lower threshold of a billionth", "2"),
     forged_text: ("a name that forges the explanation", "2"),
     copied_ledger: ("a ledger copied to a second phone", "6"),
     rolled_back: (BACKUP, "6"),

@@ -29,16 +29,16 @@ _policies: dict[bytes, cv.Policy] = {}
 _certificates: dict[tuple[str, str], Certificate] = {}
 
 
-def weekly_visits(places: Sequence[tuple[float, float]]) -> Visits:
-    """Visits to each place, every week."""
+def weekly_visits(places: Sequence[tuple[float, float]], extra: Sequence[tuple[int, float, float]] = ()) -> Visits:
+    """Visits to each place, every week, and some at times of their own."""
     noon = datetime(TODAY.year, TODAY.month, TODAY.day, 12, tzinfo=UTC)
     rows = [
         (int((noon - timedelta(weeks=week, days=2, minutes=number)).timestamp()), *place)
         for week in range(WEEKS + 2)
         for number, place in enumerate(places)
     ]
-    time, latitude, longitude = (np.array(column) for column in zip(*rows, strict=True))
-    nothing = np.zeros(len(rows), dtype=np.int64)
+    time, latitude, longitude = (np.array(column) for column in zip(*rows, *extra, strict=True))
+    nothing = np.zeros(len(time), dtype=np.int64)
     return Visits(("ann",), nothing, time, nothing, latitude, longitude)
 
 

@@ -196,6 +196,7 @@ def test_a_participant_renews_an_answer_only_with_a_yes_and_pays_again(look: Loo
         page.get_by_role("button", name="Do not renew").click()
         page.get_by_text("Your answer was used once").wait_for()
 
+        page.wait_for_timeout(2000)  # a device renews no sooner than two seconds after its answer
         page.get_by_role("button", name="Look at the renewal").click()
         page.get_by_role("button", name="Pick my place").click()
         page.get_by_role("button", name=BUTTON).wait_for()

@@ -236,8 +236,8 @@ def test_thresholds_divide_the_grades_of_our_methods(compare: Compare) -> None:
     assert "how regular a visitor is (3 grades, divided at 0.5, 0.2; ε₁ = 2.07" in usual.stdout
     two = compare("--methods", "crowdveil-known", "--lower-deltas", "none", "--grade-epsilon", "ln64")
     assert "(2 grades, divided at 0.5; ε₁ = 4.15" in two.stdout
-    four = json.loads(compare("--methods", "crowdveil-known", "--lower-deltas", "0.25,0.1", "--json").stdout)
-    assert four["thresholds"] == [0.5, 0.25, 0.1]
+    four = json.loads(compare("--methods", "crowdveil-known", "--lower-deltas", "0.35,0.2", "--json").stdout)
+    assert four["thresholds"] == [0.5, 0.35, 0.2]
     low = json.loads(compare("--methods", "crowdveil-known", "--delta", "0.2", "--json").stdout)
     assert low["thresholds"] == [0.2]
 

@@ -151,24 +151,25 @@ def test_a_campaign_publishes_constants_and_thresholds_in_its_terms(
     assert fit().exit_code == 0
     constants = json.loads(Path("constants.json").read_text())["constants"]
     name = campaign_name(request.node.name)
-    thresholds = ("--lower-deltas", "0.25,0.1", "--grade-epsilon", "ln4")
+    thresholds = ("--lower-deltas", "0.35,0.2", "--grade-epsilon", "ln4")
     options = (*PLAN, "--area", area, "--constants", "constants.json", *thresholds)
     made = run("campaign", "create", name, *options, "--json")
     assert made.exit_code == 0, made.stderr
     plan = json.loads(made.stdout)["plan"]
     assert plan["profile_constants"] == constants
-    assert plan["lower_deltas"] == [0.25, 0.1]
+    assert plan["lower_deltas"] == [0.35, 0.2]
     assert run("campaign", "start", name).exit_code == 0
     terms = announced_terms(service.url, name)
     assert list(terms.profile_constants or ()) == constants
-    assert (terms.thresholds, terms.grades, terms.rule) == ((0.5, 0.25, 0.1), 4, "target-aware")
+    assert (terms.thresholds, terms.grades, terms.rule) == ((0.5, 0.35, 0.2), 4, "target-aware")
     assert "how regular a visitor is (4 grades, ε₁ = 1.386" in run("campaign", "status", name).stdout
 
 
 def test_a_device_predicts_with_the_published_constants(
     run: Run, service: LocalServer, area: Path, request: pytest.FixtureRequest
 ) -> None:
-    Path("visits.csv").write_text(HEADING + "ann,2012-05-20T12:00:00Z,40.72,-73.975\n")
+    days = ("04-29", "05-06", "05-13", "05-20")
+    Path("visits.csv").write_text(HEADING + "".join(f"ann,2012-{day}T12:00:00Z,40.72,-73.975\n" for day in days))
     run("device", "create", "--ledger", "mine.ledger")
     for constants, often in (([3.0, *np.zeros(6)], "regularly"), ([-3.0, *np.zeros(6)], "now and then")):
         Path("constants.json").write_text(json.dumps({**GOOD, "constants": constants}))
@@ -217,6 +218,7 @@ def test_thresholds_may_be_none_or_others(
         (["--lower-deltas", "0.6"], ("lower_deltas should fall",)),
         (["--lower-deltas", "0.1,0.2"], ("lower_deltas should fall",)),
         (["--lower-deltas", "0"], ("lower_deltas",)),
+        (["--lower-deltas", "0.19"], ("cannot tell from chance", "δ = 0.19", "give --beyond-default-limits")),
         (["--lower-deltas", "0.4,0.3"], ("how regularly you visit a place", "give --beyond-default-limits")),
         (["--lower-deltas", "0.3", "--clear"], ("lower_deltas = '0.3'", "can't be combined with --clear")),
     ],

@@ -294,16 +294,18 @@ def test_a_device_makes_its_profile_from_its_own_visits(path: Path, server: Fake
 
 def test_a_campaign_may_publish_constants_of_the_prediction(path: Path, server: FakeServer) -> None:
     latitude, longitude = (float(axis[8]) for axis in AREA.centres())
-    week = [1_704_067_200]
-    once = Visits(("me",), [0], week, [0], [latitude], [longitude])  # type: ignore[arg-type]
-    for name, constants, grade in (
-        ("its own", None, 1),
-        ("everyone comes", [3.0, *[0.0] * 6], 0),
-        ("nobody comes", [-3.0, *[0.0] * 6], 1),
+    weeks = 1_704_067_200 - 7 * 86_400 * np.arange(4)
+    columns = (np.zeros(4, dtype=np.int64), np.full(4, latitude), np.full(4, longitude))
+    visits = Visits(("me",), columns[0], weeks, *columns)
+    for name, constants, limits, grade in (
+        ("its own", None, PrivacyLimits(), 1),
+        ("everyone comes", [3.0, *[0.0] * 6], PrivacyLimits(), 0),
+        ("nobody comes", [-3.0, *[0.0] * 6], PrivacyLimits(), 1),
+        ("beyond what the owner allows", [3.0, *[0.0] * 6], PrivacyLimits(delta=0.5), 1),
     ):
         server.terms["profile_constants"] = constants
-        device = new_device(path.with_name(name), server, today=lambda: date(2024, 1, 8))
-        assert device.place(device.check_campaign("noise"), once) == Place(8, grade)
+        device = new_device(path.with_name(name), server, limits=limits, today=lambda: date(2024, 1, 8))
+        assert device.place(device.check_campaign("noise"), visits) == Place(8, grade)
 
 
 @pytest.mark.parametrize(

@@ -228,7 +228,10 @@ HOSTILE: dict[str, tuple[Attack, str]] = {
     ),
     "more grades than were announced": (as_promised_but(one_more_grade), "grades = 3, but 2 was announced"),
     "fewer grades than were announced": (fewer_grades_than_announced, "grades = 2, but 3 was announced"),
-    "a threshold below the floor": (announce(delta=0.1), "δ = 0.1; this device accepts no less than 0.2"),
+    "a threshold below the floor": (
+        announce(delta=0.1),
+        "δ = 0.1 as its lowest threshold; this device accepts no less than 0.2",
+    ),
     "towers that name houses": (
         announce_and_hand_out(lambda: small_policy(towers(5.0, 0.03), (3,))),
         "smallest region",

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from time import monotonic
@@ -98,6 +99,30 @@ def test_the_same_campaign_on_another_server_and_another_report_are_other_entrie
     for wrong in (ReportKey("", "c"), ReportKey(SERVER_KEY, "")):
         with pytest.raises(cv.InputError, match="should name the server's key"):
             ledger.draw_once(wrong, drawn(), never)
+
+
+def test_nothing_is_drawn_for_an_earlier_report_than_the_last_that_was_begun(path: Path) -> None:
+    ledger = Ledger.create(path)
+    ledger.begin(ReportKey(SERVER_KEY, "c1", 2), lambda: "secret", {})
+    ledger.begin(ReportKey("b" * 64, "c2", 5), lambda: "secret", {})
+    with pytest.raises(CampaignRefused, match="went back"):
+        ledger.draw_once(ReportKey(SERVER_KEY, "c1", 1), drawn(), never)
+    assert ledger.spent() == Spent()
+    for allowed in (ReportKey(SERVER_KEY, "c1", 2), ReportKey(SERVER_KEY, "c2"), ReportKey("b" * 64, "c1")):
+        assert ledger.draw_once(allowed, drawn(), lambda: (1, "hit")).symbol == 1
+
+
+def test_nothing_is_drawn_sooner_than_the_schedule_says_even_if_two_programs_ask_at_once(path: Path) -> None:
+    now = ["2026-01-01T00:00:00+00:00"]
+    ledger = Ledger.create(path, clock=lambda: now[0])
+    terms = replace(drawn(), renewal_s=100 * 86_400)
+    ledger.draw_once(ReportKey(SERVER_KEY, "c1", 0), terms, lambda: (1, "hit"))
+    now[0] = "2026-03-31T23:59:59+00:00"
+    with pytest.raises(CampaignRefused, match="it can from 2026-04-01 on"):
+        ledger.draw_once(ReportKey(SERVER_KEY, "c1", 1), terms, never)
+    ledger.draw_once(ReportKey(SERVER_KEY, "c2", 1), terms, lambda: (1, "hit"))
+    now[0] = "2026-04-01T00:00:00+00:00"
+    assert ledger.draw_once(ReportKey(SERVER_KEY, "c1", 1), terms, lambda: (2, "hit")).symbol == 2
 
 
 def test_a_draw_that_fails_leaves_nothing(path: Path) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -37,11 +38,22 @@ def panel(rounds: int = 1) -> CampaignPlan:
     )
 
 
-def device(path: Path, server: ServerHarness | FakeServer) -> Device:
-    ledger = path / "mine.ledger"
+def device(path: Path, server: ServerHarness | FakeServer, clock: Callable[[], str] | None = None) -> Device:
+    """A device whose clock is right, unless another one is given."""
+    ledger, clock = path / "mine.ledger", clock or (lambda: time_at(server))
     if not ledger.exists():
-        Ledger.create(ledger)
-    return Device(without_waiting(), ledger, server, server=AT, sleep=lambda _: None)
+        Ledger.create(ledger, clock=clock)
+    return Device(without_waiting(), ledger, server, server=AT, sleep=lambda _: None, clock=clock)
+
+
+def time_at(server: ServerHarness | FakeServer) -> str:
+    """What time it is; a panel that is not a real one opens its rounds day by day."""
+    seconds = server.now if isinstance(server, ServerHarness) else DAY_S * (server.round or 0)
+    return in_seconds(seconds)
+
+
+def in_seconds(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def select(server: ServerHarness, number: int) -> None:
@@ -218,6 +230,110 @@ def test_a_renewal_refuses_a_policy_that_the_link_does_not_name(tmp_path: Path) 
     mine = answered_once(tmp_path, server)
     with pytest.raises(CampaignRefused, match="the policy differs"):
         mine.renew(NAME, HISTORY, link=link_to(server, policy_hash="0" * 64))
+
+
+# --- rounds that come too soon ------------------------------------------------------------------------------------
+
+PERIOD_S = 90 * DAY_S
+
+
+def test_a_panel_that_asks_again_sooner_than_announced_is_refused_and_nothing_is_drawn(tmp_path: Path) -> None:
+    server, now = panel_server(), [0]
+    server.terms["renewal_s"] = PERIOD_S
+    mine = device(tmp_path, server, lambda: in_seconds(now[0]))
+    mine.join(NAME, HISTORY, invite="first")
+    asked = len(server.bodies("/seats"))
+    for number, seconds in ((1, 0), (1, PERIOD_S - PERIOD_S // 10 - 1), (2, 2 * PERIOD_S - PERIOD_S // 10 - 1)):
+        server.round, now[0] = number, seconds
+        with pytest.raises(CampaignRefused, match="sooner than it announced") as refusal:
+            mine.renew(NAME, HISTORY)
+        assert "rounds are 7,776,000 seconds apart" in refusal.value.figures
+    assert "it can from 1970-06-21 on" in str(refusal.value)
+    assert (len(server.bodies("/seats")), mine.ledger.spent().reports) == (asked, 1)
+    server.round, now[0] = 1, PERIOD_S - PERIOD_S // 10
+    assert mine.renew(NAME, HISTORY).key.report == 1
+
+
+def test_the_tenth_of_a_period_that_clocks_may_differ_by_does_not_add_up(tmp_path: Path) -> None:
+    server, now = panel_server(), [0]
+    server.terms["renewal_s"] = PERIOD_S
+    mine = device(tmp_path, server, lambda: in_seconds(now[0]))
+    mine.join(NAME, HISTORY)
+    server.round, now[0] = 1, PERIOD_S - PERIOD_S // 10
+    mine.renew(NAME, HISTORY)
+    server.round, now[0] = 2, 2 * now[0]
+    with pytest.raises(CampaignRefused, match="sooner"):
+        mine.renew(NAME, HISTORY)
+    now[0] = 2 * PERIOD_S - PERIOD_S // 10
+    assert mine.renew(NAME, HISTORY).key.report == 2
+
+
+def test_a_renewal_that_was_interrupted_keeps_to_the_schedule_too(tmp_path: Path) -> None:
+    """A seat in the second round was asked for in time; meanwhile the server opened the third."""
+    server, now = panel_server(), [0]
+    server.terms["renewal_s"] = PERIOD_S
+    mine = device(tmp_path, server, lambda: in_seconds(now[0]))
+    mine.join(NAME, HISTORY)
+    server.round, now[0] = 1, PERIOD_S
+    server.interfere = lambda request, reply: no_seat() if request.path.endswith("/seats") else reply
+    with pytest.raises(ServerUnreachable):
+        mine.renew(NAME, HISTORY)
+    server.interfere, server.round = lambda _, reply: reply, 2
+    for answer in (mine.join, mine.renew):
+        with pytest.raises(CampaignRefused, match="sooner"):
+            answer(NAME, HISTORY)
+    assert mine.ledger.spent().reports == 1
+
+
+def test_a_schedule_of_centuries_is_refused_with_a_date(tmp_path: Path) -> None:
+    server = panel_server()
+    server.terms["renewal_s"] = 2**53 - 1
+    mine = device(tmp_path, server, lambda: in_seconds(0))
+    mine.join(NAME, HISTORY)
+    server.round = 1
+    with pytest.raises(CampaignRefused, match="from 2070-"):
+        mine.renew(NAME, HISTORY)
+
+
+# --- rounds that come out of order ------------------------------------------------------------------------------
+
+
+def begun_in_the_second_round(path: Path, server: FakeServer) -> Device:
+    """A device that asked for a seat in the second round and was given none."""
+    server.round = 1
+    mine = device(path, server)
+    server.interfere = lambda request, reply: no_seat() if request.path.endswith("/seats") else reply
+    with pytest.raises(ServerUnreachable):
+        mine.join(NAME, HISTORY)
+    server.interfere = lambda _, reply: reply
+    return mine
+
+
+def test_a_panel_that_goes_back_a_round_is_refused_and_nothing_is_sent(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = begun_in_the_second_round(tmp_path, server)
+    server.round, asked = 0, len(server.bodies("/seats"))
+    for answer in (mine.join, mine.renew):
+        with pytest.raises(CampaignRefused, match="went back to a round before the one") as refusal:
+            answer(NAME, HISTORY)
+        assert refusal.value.figures == "Round 1 is announced; round 2 is begun."
+    assert (len(server.bodies("/seats")), mine.ledger.spent().reports) == (asked, 0)
+    server.round = 1
+    assert mine.join(NAME, HISTORY).key.report == 1
+
+
+def test_the_answer_that_counts_is_that_of_the_greatest_round_however_they_were_begun(tmp_path: Path) -> None:
+    """A ledger from before rounds had to come in order."""
+    server = panel_server()
+    mine = begun_in_the_second_round(tmp_path, server)
+    key = mine.ledger.find(NAME, AT)
+    assert key is not None
+    about = {"name": "", "offer": "", "server": AT, "terms_hash": key.terms_hash}
+    mine.ledger.begin(key.key._replace(report=0), lambda: "an earlier secret", about)
+    found = mine.ledger.find(NAME, AT)
+    assert found is not None
+    assert found.key.report == 1
+    assert mine.leave(NAME).key.report == 1
 
 
 def test_only_a_panel_says_that_one_answers_once(tmp_path: Path) -> None:

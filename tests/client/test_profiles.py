@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,7 @@ from crowdveil.profile.place import Place
 from crowdveil.traces import synthetic_visits
 from crowdveil.traces.visits import Visits
 from crowdveil.wire import Terms
-from tests.client.fake_server import AREA, FakeServer, clear_policy, small_policy
+from tests.client.fake_server import AREA, FakeServer, clear_policy, small_policy, three_grades
 
 
 def test_the_visits_of_one_person_are_taken() -> None:
@@ -65,7 +65,7 @@ def place_of(
     policy: cv.Policy, rule: str, profile: dict[int, float], random_below: Callable[[int], int] = lambda _: 0
 ) -> Place:
     terms: Terms = FakeServer(policy).terms_of("noise").model_copy(update={"rule": rule})
-    return place_to_report(profile, AREA, terms, today=date(2024, 1, 1), random_below=random_below)
+    return place_to_report(profile, AREA, terms, least_delta=0.2, today=date(2024, 1, 1), random_below=random_below)
 
 
 @pytest.mark.parametrize("make", [small_policy, clear_policy])
@@ -75,3 +75,63 @@ def test_the_place_is_chosen_by_the_rule_and_the_targets_of_the_terms(make: Call
     assert place_of(policy, "target-aware", frequent) == Place(policy.targets[1])
     chosen = [place_of(policy, "random", frequent, lambda _, k=k: k).cell for k in range(3)]  # type: ignore[misc]
     assert sorted(chosen) == sorted(frequent)
+
+
+# --- constants that a campaign publishes -------------------------------------------------------------------------
+
+
+TODAY = date(2024, 12, 30)
+HOME, GYM, CLINIC = 8, 3, 22
+EVERYTHING = (50.0, *[0.0] * 6)
+"""Calls every place regular that was ever seen."""
+RAREST = (-20.0, -50.0, *[0.0] * 5)
+"""The rarer, the likelier."""
+NOTHING = (-50.0, *[0.0] * 6)
+
+
+def a_year(weeks_of: dict[int, range]) -> Visits:
+    """Visits to the middle of cells, in some weeks of the year before `TODAY`."""
+    rows = [(week, cell) for cell, weeks in weeks_of.items() for week in weeks]
+    first = int(datetime(2024, 1, 3, 12, tzinfo=UTC).timestamp())
+    week, cell = (np.array(column) for column in zip(*sorted(rows), strict=True))
+    latitude, longitude = (axis[cell] for axis in AREA.centres())
+    nothing = np.zeros(len(week), dtype=np.int64)
+    return Visits(("ann",), nothing, first + week * 7 * 86_400, nothing, latitude, longitude)
+
+
+def reported(visits: Visits, constants: tuple[float, ...] | None, rule: str, least_delta: float = 0.2) -> Place:
+    server = FakeServer(three_grades(targets=[CLINIC, 14]))
+    server.terms |= {"profile_constants": constants, "rule": rule}
+    terms = server.terms_of("noise")
+    return place_to_report(visits, AREA, terms, least_delta=least_delta, today=TODAY, random_below=lambda _: 0)
+
+
+@pytest.mark.parametrize("rule", ["target-aware", "random"])
+@pytest.mark.parametrize("constants", [EVERYTHING, RAREST, NOTHING])
+def test_no_published_constants_report_a_place_that_the_shipped_ones_call_rare(
+    constants: tuple[float, ...], rule: str
+) -> None:
+    once = a_year({HOME: range(52), CLINIC: range(7, 8)})
+    assert reported(once, None, rule) == Place(HOME, 0)
+    assert reported(once, constants, rule).cell == HOME
+
+
+@pytest.mark.parametrize("constants", [EVERYTHING, RAREST])
+def test_where_every_place_is_rare_the_shipped_prediction_alone_decides(constants: tuple[float, ...]) -> None:
+    rare = a_year({CLINIC: range(7, 8), GYM: range(20, 24)})
+    assert reported(rare, None, "target-aware") == Place(GYM, 2)
+    assert reported(rare, constants, "target-aware") == Place(GYM, 2)
+
+
+def test_published_constants_refine_among_the_places_that_the_shipped_ones_call_likely() -> None:
+    often = a_year({HOME: range(52), GYM: range(30, 52, 2), CLINIC: range(7, 8)})
+    assert reported(often, RAREST, "random").cell == GYM
+    assert reported(often, NOTHING, "random") == Place(GYM, 2)
+    assert reported(often, EVERYTHING, "random") == Place(GYM, 0)
+
+
+def test_the_owners_limit_says_what_is_likely() -> None:
+    once = a_year({HOME: range(52), CLINIC: range(7, 8)})
+    assert reported(once, RAREST, "target-aware", least_delta=0.0).cell == CLINIC
+    often = a_year({HOME: range(52), GYM: range(30, 52, 2)})
+    assert reported(often, RAREST, "random", least_delta=0.9).cell == HOME

@@ -22,7 +22,7 @@ from crowdveil.client import InviteLink
 from crowdveil.codec import canonical_json
 from crowdveil.errors import CrowdveilError
 from crowdveil.wire import PROTOCOL
-from tests.attacks.dealing import ONE, OTHER, link_to
+from tests.attacks.dealing import ONE, OTHER, THREE, link_to
 from tests.attacks.hostile_policies import LN64, naming, question
 from tests.attacks.hostile_server import HostileServer
 from tests.attacks.locating import kept, question_of_halves, squares
@@ -31,6 +31,7 @@ from tests.attacks.people import device
 Case = dict[str, Any]
 PROFILE = {0: 0.9}
 KEYS = ("07" * 32, "08" * 32)
+NOW = "2026-06-01T12:00:00+00:00"
 ELSEWHERE = "https://other.example.org"
 
 
@@ -50,17 +51,24 @@ class Recorder:
         server: HostileServer | None = None,
         link: InviteLink | None = None,
         seat: dict[str, Any] | None = None,
+        at: str = NOW,
         **changes: Any,
     ) -> None:
-        """Offer a campaign (or what was offered last), and record what comes of it."""
+        """Offer a campaign (or what was offered last), and record what comes of it.
+
+        The device joins, or renews if it has answered already.
+        """
         who = server or self.server
         if policy is not None:
             who.offer(campaign, policy, **changes)
         offered = who.offered[campaign]
         given = {**{name: offered.notice[name] for name in ("round", "policy_hash", "terms_hash")}, **(seat or {})}
-        refused = None
+        refused, renew = None, False
         try:
-            device(self.path, _Scripted(who, campaign, given)).join(campaign, PROFILE, link=link)
+            mine = device(self.path, _Scripted(who, campaign, given), clock=lambda: at)
+            entry = mine.ledger.find(campaign, who.url)
+            renew = changes.get("panel", False) and entry is not None
+            (mine.renew if renew else mine.join)(campaign, PROFILE, link=link)
         except CrowdveilError as error:
             refused = str(error)
         announced = {"protocol": PROTOCOL, "terms": offered.terms, "notice": offered.notice, "state": "open"}
@@ -68,6 +76,8 @@ class Recorder:
             {
                 "url": who.url,
                 "campaign": campaign,
+                "at": at,
+                "renew": renew,
                 "announcement": json.dumps(announced),
                 "policy": base64.b64encode(offered.policy_bytes).decode(),
                 "seat": given,
@@ -135,6 +145,7 @@ def _limits(recorder: Recorder) -> None:
     changes: list[dict[str, Any]] = [{"delta": 0.001}, {"delta": 0.2}, {"epsilon_per_km": 1.0}, {"targets": [3]}]
     for number, change in enumerate(changes):
         recorder.ask(f"terms-{number}", ONE, **change)
+    recorder.ask("thresholds", THREE, lower_deltas=[1e-9])
     area = squares(6, 6, 1000)
     recorder.ask("steep", naming(area, 1.5))
     recorder.ask("loud", naming(area, null_epsilon=log(65)))
@@ -171,6 +182,23 @@ def _changing(recorder: Recorder) -> None:
     recorder.ask("seat", ONE)
 
 
+def _rounds_that_go_back(recorder: Recorder) -> None:
+    panel: dict[str, Any] = {"panel": True, "rounds": 4, "renewal_s": 90 * 86_400}
+    recorder.ask("panel", ONE, number=1, seat={"policy_hash": "0" * 64}, **panel)
+    recorder.ask("panel", ONE, number=0, **panel)
+
+
+def _rounds_too_soon(recorder: Recorder) -> None:
+    panel: dict[str, Any] = {"panel": True, "rounds": 4, "renewal_s": 90 * 86_400}
+    recorder.ask("panel", ONE, number=0, **panel)
+    recorder.ask("panel", ONE, number=1, **panel)
+    recorder.ask("panel", ONE, number=1, at="2026-08-21T11:59:59+00:00", **panel)
+    recorder.ask("panel", ONE, number=2, at="2026-08-21T12:00:00+00:00", **panel)
+    recorder.ask("panel", ONE, number=1, at="2026-08-21T12:00:00+00:00", **panel)
+    recorder.ask("panel", ONE, number=2, at="2026-11-10T12:00:00+00:00", **panel)
+    recorder.ask("panel", ONE, number=2, at="2026-11-19T12:00:00+00:00", **panel)
+
+
 def _elsewhere(recorder: Recorder) -> None:
     recorder.ask("noise", ONE)
     copy = HostileServer(KEYS[0], ELSEWHERE)
@@ -191,5 +219,7 @@ ATTACKS: dict[str, Callable[[Recorder], None]] = {
     "policies that break their promise": _broken_policies,
     "someone singled out": _singled_out,
     "terms that change": _changing,
+    "a panel that goes back a round": _rounds_that_go_back,
+    "a panel that renews too soon": _rounds_too_soon,
     "another server": _elsewhere,
 }

@@ -19,7 +19,7 @@ from crowdveil.policy.policy import Policy
 from crowdveil.policy.solver.optimal import optimal_policy
 from crowdveil.policy.solver.stack import panel_policy, policy_per_target
 from crowdveil.profile import LogisticConstants, Periods, count_visits, logistic
-from crowdveil.profile.place import choose_graded_place, choose_place
+from crowdveil.profile.place import choose_graded_place, choose_place, places_to_choose_from
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import NULL
 from tests.conformance.policies import double
@@ -177,6 +177,7 @@ def profile_cases(generator: np.random.Generator) -> Iterator[Case]:
         for days in (1, 7):
             for _ in range(6):
                 yield _profile_case(area, np.column_stack([latitude, longitude]), days, generator)
+        yield _lowest_case(area)
 
 
 def _profile_case(area: Area, centres: np.ndarray[Any, Any], days: int, generator: np.random.Generator) -> Case:
@@ -195,20 +196,48 @@ def _profile_case(area: Area, centres: np.ndarray[Any, Any], days: int, generato
     constants = None
     if generator.random() < 0.5:
         constants = LogisticConstants("day" if days == 1 else "week", tuple(generator.normal(0, 2, 7).tolist()))
-    counts = count_visits(whole, area, Periods(start, count, days))
-    profile = logistic(counts, range(count), constants).of(0)
     delta = float(generator.choice([0.05, 0.3, 0.7]))
     thresholds = [delta, delta / 2, delta / 4][: int(generator.integers(1, 4))]
-    targets = sorted(generator.choice(len(area), 3, replace=False).tolist() + list(profile)[:1])
+    targets = generator.choice(len(area), 3, replace=False).tolist()
     rule = str(generator.choice(["random", "target-aware"]))
     rng = int(generator.integers(1 << 30))
-    place = choose_place(profile, delta, rule, sorted(set(targets)), lambda below: rng % below)  # type: ignore[arg-type]
-    graded = choose_graded_place(profile, thresholds, rule, sorted(set(targets)), lambda below: rng % below)  # type: ignore[arg-type]
+    return _case(whole, area, Periods(start, count, days), constants, thresholds, rule, targets, rng)
+
+
+def _lowest_case(area: Area) -> Case:
+    """One visit in a year of days elsewhere, and constants under which it is as unlikely as doubles can say."""
+    latitude, longitude = (axis[[1] + [0] * 351] for axis in area.centres())
+    start = date(2024, 1, 1)
+    utc_s = ((start - date(1970, 1, 1)).days + np.append(1, np.arange(1, 352))) * 86_400 + 40_000
+    nothing = np.zeros(len(utc_s), dtype=np.int64)
+    whole = Visits(("me",), nothing, utc_s, nothing, latitude, longitude)
+    constants = LogisticConstants("day", (-50.0, 50.0, -50.0, 50.0, -50.0, 50.0, -50.0))
+    return _case(whole, area, Periods(start, 364, 1), constants, [0.5, 0.2], "target-aware", [1, 2], 0)
+
+
+def _case(
+    whole: Visits,
+    area: Area,
+    periods: Periods,
+    constants: LogisticConstants | None,
+    thresholds: list[float],
+    rule: str,
+    targets: list[int],
+    rng: int,
+) -> Case:
+    counts = count_visits(whole, area, periods)
+    profile = logistic(counts, range(len(periods)), constants).of(0)
+    wanted, delta = sorted({*targets, *list(profile)[:1]}), thresholds[0]
+    place = choose_place(profile, delta, rule, wanted, lambda below: rng % below)  # type: ignore[arg-type]
+    graded = choose_graded_place(profile, thresholds, rule, wanted, lambda below: rng % below)  # type: ignore[arg-type]
+    shipped, least = logistic(counts, range(len(periods))).of(0), thresholds[-1]
+    refined = places_to_choose_from(shipped, profile, least)
+    kept = choose_graded_place(refined, thresholds, rule, wanted, lambda below: rng % below)  # type: ignore[arg-type]
     return {
         "area": area.to_json(),
-        "start_day": first_s // 86_400,
-        "count": count,
-        "days": days,
+        "start_day": (periods.start - date(1970, 1, 1)).days,
+        "count": len(periods),
+        "days": periods.days,
         "constants": None if constants is None else list(constants.values),
         "visits": [
             list(row)
@@ -225,8 +254,10 @@ def _profile_case(area: Area, centres: np.ndarray[Any, Any], days: int, generato
         "delta": delta,
         "thresholds": thresholds,
         "rule": rule,
-        "targets": sorted(set(targets)),
+        "targets": wanted,
         "rng": rng,
         "place": None if place == NULL else place,
         "graded": list(graded),
+        "least": least,
+        "refined": list(kept),
     }

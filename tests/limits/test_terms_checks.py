@@ -25,7 +25,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "announces ε₁ = 2.07944 from each of 4 grades to the next, 6.23832 in all; .* at most 4.15888",
     ),
     "the clear form": ({"null_epsilon": None, "grade_epsilon": None}, "accepts 0 reports in the clear"),
-    "δ below the floor": ({"delta": 0.19}, "δ = 0.19; this device accepts no less than 0.2"),
+    "δ below the floor": ({"delta": 0.19}, "δ = 0.19 as its lowest threshold; this device accepts no less than 0.2"),
+    "a lower threshold below the floor": (
+        {"grade_epsilon": 0.5, "lower_deltas": [0.3, 1e-9]},
+        "δ = 1e-09 as its lowest threshold; this device accepts no less than 0.2",
+    ),
+    "a threshold a hair below the floor": (
+        {"grade_epsilon": 0.5, "lower_deltas": [0.2 * (1 - 2**-52)]},
+        "as its lowest threshold; this device accepts no less than 0.2",
+    ),
     "100 m squares": ({"area": squares(6, 0.1).describe()}, "0.100 km apart"),
     "towers that name houses": ({"area": towers(5.0, 0.03).describe(), "targets": [3]}, "smallest region"),
 }
@@ -55,6 +63,9 @@ def test_terms_that_are_not_valid_are_refused(changed: dict[str, Any], reason: s
 
 def test_terms_at_the_limits_are_accepted() -> None:
     assert len(check_terms(some_terms(delta=0.2), PrivacyLimits())) == 36
+    graded = some_terms(grade_epsilon=0.5, lower_deltas=[0.35, 0.2])
+    assert len(check_terms(graded, PrivacyLimits())) == 36
+    assert len(check_terms(some_terms(grade_epsilon=0.5, lower_deltas=[0.01]), PrivacyLimits(delta=0.01))) == 36
     clear = some_terms(null_epsilon=None, grade_epsilon=None)
     assert len(check_terms(clear, PrivacyLimits(clear_reports=1))) == 36
     assert len(check_terms(some_terms(epsilon_per_km=log(8)), PrivacyLimits(epsilon_per_km=log(8)))) == 36

@@ -113,8 +113,16 @@ def test_ten_years_of_one_person_and_100_000_people_with_one_visit() -> None:
     assert 0 < chances.min() < chances.max() < 0.3
 
 
-def test_no_chance_overflows() -> None:
-    assert chance_of(np.array([[1e4] * 6, [-1e4] * 6]), (0.0, *(50.0,) * 6)).tolist() == [1.0, 0.0]
+def test_no_chance_overflows_and_none_is_0() -> None:
+    chances = chance_of(np.array([[1e4] * 6, [-1e4] * 6, [-2.5] * 6]), (0.0, *(50.0,) * 6))
+    assert chances.tolist() == [1.0, exp(-700) / (1 + exp(-700)), exp(-700) / (1 + exp(-700))]
+
+
+def test_whoever_was_seen_has_a_place_whatever_constants_are_published() -> None:
+    """Once among a year of days elsewhere: with these constants z is below -800, where e^z is no double any more."""
+    rows = [(0, 1, day) for day in range(1, 352)] + [(0, 2, 1)]
+    constants = LogisticConstants("day", (-50.0, 50.0, -50.0, 50.0, -50.0, 50.0, -50.0))
+    assert logistic(long_counts(rows, 364, 1), range(364), constants).of(0)[2] > 0
 
 
 def test_a_fact_of_days_looks_back_less_far_than_one_of_weeks() -> None:

@@ -563,6 +563,7 @@ def test_whoever_leaves_after_the_close_is_told_what_stays(server: ServerHarness
         ({"null_epsilon": 5.0}, "whether you are ever in this area"),
         ({"grade_epsilon": 5.0}, "how regularly"),
         ({"delta": 0.1}, "cannot tell from chance"),
+        ({"lower_deltas": (1e-9,)}, "cannot tell from chance"),
         ({"area": square_town(3).describe()}, "too few to hide among"),
     ],
 )

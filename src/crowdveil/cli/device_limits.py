@@ -112,7 +112,8 @@ def limit_changes(
     min_delta: Annotated[
         str | None,
         typer.Option(
-            help=f"Minimum threshold above which a visit counts as regular (default: {USUAL.delta:g}).",
+            help="Minimum of δ, above which a visit counts as regular, and of the thresholds below it (default: "
+            f"{USUAL.delta:g}).",
             metavar="NUMBER",
         ),
     ] = None,

@@ -61,7 +61,7 @@ TOKEN_VARIABLE = "CROWDVEIL_TOKEN"
 DELTA_HELP = "A place is frequent for someone whose probability of being there is above this."
 LOWER_DELTAS = ",".join(f"{one:g}" for one in DEFAULT_LOWER_DELTAS)
 LOWER_DELTAS_HELP = (
-    "Thresholds below δ, falling, such as 0.25,0.1: each divides people who are not regular visitors into one more "
+    "Thresholds below δ, falling, such as 0.35,0.2: each divides people who are not regular visitors into one more "
     f"grade; none for two grades (default: {LOWER_DELTAS}, where it lies below δ)."
 )
 CONSTANTS_HELP = "Constants of the profile for your own data (JSON), from `crowdveil fit`."

@@ -31,7 +31,7 @@ from crowdveil.client.excluded import ExcludedPlace, excluded_cells
 from crowdveil.client.explain import Explanation
 from crowdveil.client.history import LocationHistory, place_to_report
 from crowdveil.client.invite_link import InviteLink
-from crowdveil.client.ledger import DrawTerms, Ledger
+from crowdveil.client.ledger import DrawTerms, Ledger, utc_now
 from crowdveil.client.participant_client import ParticipantClient
 from crowdveil.client.retry import RetryPolicy
 from crowdveil.client.transport import Transport
@@ -93,8 +93,8 @@ class CheckedCampaign:
 
     @property
     def key(self) -> ReportKey:
-        """Return what this device's report in the campaign is known by; every round of a panel asks for a new one."""
-        return ReportKey(self.terms.server_key, self.terms.campaign, self.round if self.terms.panel else 0)
+        """Return what this device's report in the campaign is known by."""
+        return key_of(self.terms, self.round)
 
 
 class Device:
@@ -112,6 +112,7 @@ class Device:
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
         today: Callable[[], date] = date.today,
+        clock: Callable[[], str] = utc_now,
         read_policy: Callable[[bytes], Policy] = Policy.from_bytes,
         check: Callable[[Policy, Announcement, Area], Certificate] = check_policy,
     ) -> None:
@@ -121,7 +122,7 @@ class Device:
         read and certify the same policy only once for many devices in one process; a single device keeps the defaults.
         """
         self.settings = settings
-        self.ledger = Ledger(ledger_path)
+        self.ledger = Ledger(ledger_path, clock)
         self.server: str = getattr(transport, "url", "") if server is None else server
         self._client = ParticipantClient(transport, settings.retry_policy, sleep)
         self._random_bits = random_bits
@@ -146,6 +147,7 @@ class Device:
         self.ledger.check(charge, lattice)
         if announcement.state != "open" or notice is None:
             raise NoOpenRound(f"The campaign is {announcement.state} and has no open round. Try again later.")
+        self.ledger.check_round(key_of(terms, notice.round), terms.renewal_s)
         policy = self._client.policy(campaign, notice.round, self._read_policy)
         certificate = self._check(policy, announcement, area)
         return CheckedCampaign(announcement, notice, area, policy, certificate, charge, lattice)
@@ -155,13 +157,14 @@ class Device:
 
         It is stored before it is returned, so that declining and asking again gives the same place.
         """
-        excluded = list(self.ledger.excluded().values())
+        excluded, least_delta = list(self.ledger.excluded().values()), self.ledger.limits().delta
 
         def pick() -> Place:
             return place_to_report(
                 history,
                 checked.area,
                 checked.terms,
+                least_delta=least_delta,
                 today=self._today(),
                 excluded=excluded,
                 random_below=self._random_below,
@@ -231,7 +234,7 @@ class Device:
         link: InviteLink | None = None,
         agree: Callable[[Explanation], bool] | None = None,
     ) -> LedgerEntry:
-        """Answer a panel again, in a later round than this device's last answer.
+        """Answer a panel again, in a later round than this device's last answer, no sooner than its schedule says.
 
         That is a new draw from a place picked anew, and costs as much as the first. The server cannot tell which of its
         earlier participants this is: the device shows it another secret.
@@ -434,7 +437,8 @@ class Device:
                 return NULL, "outside"
             return symbol, policy.symbol_name(symbol)
 
-        return self.ledger.draw_once(checked.key, DrawTerms(checked.charge, checked.lattice, checked.notice), once)
+        terms = DrawTerms(checked.charge, checked.lattice, checked.notice, checked.terms.renewal_s)
+        return self.ledger.draw_once(checked.key, terms, once)
 
     def _send(self, entry: LedgerEntry) -> LedgerEntry:
         if entry.state == "acknowledged":
@@ -456,6 +460,11 @@ class Device:
                 "send yours once more."
             )
         return self.ledger.acknowledge(entry.key, receipt.digest)
+
+
+def key_of(terms: Terms, number: int) -> ReportKey:
+    """Return what a device's report in a round is known by; every round of a panel asks for a new one."""
+    return ReportKey(terms.server_key, terms.campaign, number if terms.panel else 0)
 
 
 def _card(invite: str | None, link: InviteLink | None) -> str | None:

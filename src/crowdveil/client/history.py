@@ -18,7 +18,7 @@ from crowdveil.errors import FileFormatError, InputError
 from crowdveil.profile import LogisticConstants, Periods, count_visits, logistic
 from crowdveil.profile.from_visits import DAYS
 from crowdveil.profile.logistic import TIME_SCALES
-from crowdveil.profile.place import Place, choose_graded_place, choose_place
+from crowdveil.profile.place import Place, choose_graded_place, choose_place, places_to_choose_from
 from crowdveil.traces.visits import Visits
 from crowdveil.vocabulary import Period
 from crowdveil.wire import Terms
@@ -63,6 +63,7 @@ def place_to_report(
     area: Area,
     terms: Terms,
     *,
+    least_delta: float,
     today: date,
     excluded: Sequence[ExcludedPlace] = (),
     random_below: Callable[[int], int] = secrets.randbelow,
@@ -70,14 +71,17 @@ def place_to_report(
     """Return the cell to draw from and its grade, or `NULL`; excluded places are never reported.
 
     Where the terms protect grades, everyone who was seen in the area has a place; otherwise only those with a frequent
-    place do, as in the paper.
+    place do, as in the paper. Constants that the terms publish are asked only about places whose shipped prediction
+    reaches `least_delta`, the owner's limit: they can refine what this device thinks likely, and nothing else.
     """
     allowed, never = without_excluded(history, area, excluded)
-    constants = None
+    periods = history_periods(terms.period, today)
+    shipped = profile_of_history(allowed, area, periods)
+    profile = {cell: probability for cell, probability in shipped.items() if cell not in never}
     if terms.profile_constants is not None:
         constants = LogisticConstants(terms.period, terms.profile_constants)
-    profile = profile_of_history(allowed, area, history_periods(terms.period, today), constants)
-    profile = {cell: probability for cell, probability in profile.items() if cell not in never}
+        published = profile_of_history(allowed, area, periods, constants)
+        profile = dict(places_to_choose_from(profile, published, least_delta))
     if terms.grade_epsilon is None:
         return Place(choose_place(profile, terms.delta, terms.rule, terms.targets, random_below))
     return choose_graded_place(profile, terms.thresholds, terms.rule, terms.targets, random_below)

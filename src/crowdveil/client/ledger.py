@@ -44,6 +44,10 @@ from crowdveil.wire import RoundNotice
 
 TWELVE_MONTHS = timedelta(days=366)
 """No twelve months are longer."""
+EARLY_SHARE = 10
+"""A panel may ask again earlier than planned by one of so many parts of its period: clocks differ."""
+MAX_WAIT_S = 100 * 366 * 86_400
+"""Longer periods count as a century, so that a date can be named."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class DrawTerms:
     charge: Charge
     lattice: Lattice
     notice: RoundNotice
+    renewal_s: int | None = None
+    """Of a panel: seconds from one round to the next, as its owner agreed."""
 
 
 def utc_now() -> str:
@@ -135,9 +141,13 @@ class Ledger:
         return self.entries().get(key)
 
     def find(self, campaign: str, server: str) -> LedgerEntry | None:
-        """Return what this device did in a campaign on the server at an address; the last, if its key changed."""
+        """Return what this device did in a campaign on the server at an address: the report with the greatest number.
+
+        If the server's key changed, it is the one under the last key.
+        """
         found = [one for one in self.entries().values() if (one.campaign, one.server) == (campaign, server)]
-        return found[-1] if found else None
+        under_last_key = [one for one in found if one.key.server_key == found[-1].key.server_key]
+        return max(under_last_key, key=lambda one: one.key.report, default=None)
 
     def limits(self) -> PrivacyLimits:
         """Return the owner's limits."""
@@ -158,6 +168,15 @@ class Ledger:
         """Refuse a report that would exceed the owner's limits, or whose map does not fit those of earlier reports."""
         with transaction(self.path) as (_, events):
             self._check(events, charge, lattice)
+
+    def check_round(self, key: ReportKey, renewal_s: int | None) -> None:
+        """Refuse a round of a panel before the one that this device has begun, or sooner than the announced schedule.
+
+        A later answer may be drawn when as many periods have passed since an earlier one as there are rounds between
+        them, less a tenth of one period. That holds for every earlier answer, so tenths do not add up.
+        """
+        with transaction(self.path) as (_, events):
+            self._check_round(events, key, renewal_s)
 
     def notices(self) -> list[tuple[str, RoundNotice]]:
         """Return the server's key and the signed notice of every report that was drawn."""
@@ -203,6 +222,7 @@ class Ledger:
 
         def body(events: list[LedgerEvent]) -> dict[str, object]:
             self._check(events, terms.charge, terms.lattice)
+            self._check_round(events, key, terms.renewal_s)
             symbol, name = draw()
             return {
                 "epsilon_per_km": terms.charge.epsilon_per_km,
@@ -299,6 +319,25 @@ class Ledger:
         check_totals(self._counted(events), charge, limits)
         check_lattice(lattice, [event.lattice for event in events if event.kind == "drawn"], limits)
 
+    def _check_round(self, events: Sequence[LedgerEvent], key: ReportKey, renewal_s: int | None) -> None:
+        _check_order(events, key)
+        if renewal_s is None:
+            return
+        now = datetime.fromisoformat(not_before(events, self._clock()))
+        for event in events:
+            if event.kind != "drawn" or event.key[:2] != key[:2] or event.key.report >= key.report:
+                continue
+            wait_s = (key.report - event.key.report) * renewal_s - renewal_s // EARLY_SHARE
+            due = datetime.fromisoformat(event.at) + timedelta(seconds=min(wait_s, MAX_WAIT_S))
+            if now < due:
+                raise CampaignRefused(
+                    "This panel asks for a new answer sooner than it announced when you joined. Your phone did not "
+                    f"answer; it can from {due.date()} on.",
+                    f"The answer of round {event.key.report + 1} was drawn at {event.at}, and rounds are {renewal_s:,} "
+                    f"seconds apart; one of round {key.report + 1} can be drawn from "
+                    f"{due.isoformat(timespec='seconds')} on.",
+                )
+
     def _counted(self, events: Sequence[LedgerEvent]) -> Spent:
         since = ""
         if _limits(events).span == "twelve-months":
@@ -356,6 +395,16 @@ def _check_active(events: Sequence[LedgerEvent]) -> None:
     if moved_at is not None:
         raise FileFormatError(
             f"this ledger was moved to another device ({moved_at}) and no longer answers; import what was exported"
+        )
+
+
+def _check_order(events: Sequence[LedgerEvent], key: ReportKey) -> None:
+    latest = max((event.key.report for event in events if event.key[:2] == key[:2]), default=key.report)
+    if key.report < latest:
+        raise CampaignRefused(
+            "This panel went back to a round before the one that your phone has begun to answer. Your phone did not "
+            "answer.",
+            f"Round {key.report + 1} is announced; round {latest + 1} is begun.",
         )
 
 

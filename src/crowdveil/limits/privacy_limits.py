@@ -53,7 +53,9 @@ class PrivacyLimits:
     """Smallest number of cells within 2 km of every cell, itself included; a region that is itself 2 km wide is
     exempt."""
     delta: float = 0.2
-    """Smallest threshold of a regular visit: below it, profiles cannot tell a regular visit from a chance one."""
+    """Smallest threshold that divides visitors into grades, δ and all below it: under it, profiles cannot tell a
+    regular visit from a chance one. No constants that a campaign publishes make a place count that the shipped
+    prediction puts below it."""
 
     def __post_init__(self) -> None:
         for limit in fields(self):

@@ -26,10 +26,12 @@ def check_terms(terms: Terms, limits: PrivacyLimits) -> Area:
     except CrowdveilError as error:
         raise CampaignRefused(f"The campaign's announcement is not valid: {error}") from None
     _check_losses(terms, limits)
-    if terms.delta < limits.delta:
+    least = min(terms.thresholds)
+    if least < limits.delta:
         raise OutsideLimits(
             f"This campaign counts visits as regular that your phone cannot tell from chance. {NOT_TAKING_PART}",
-            f"The campaign announces δ = {terms.delta:.6g}; this device accepts no less than {limits.delta:.6g}.",
+            f"The campaign announces δ = {least:.6g} as its lowest threshold; this device accepts no less than "
+            f"{limits.delta:.6g}.",
         )
     check_map(area, limits)
     return area

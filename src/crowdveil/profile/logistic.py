@@ -29,8 +29,9 @@ the facts of the periods before it, and whether the visit came; then maximum lik
 standardised columns, by Newton's method with step halving. The penalised likelihood is strictly concave, so there is
 one optimum and the result does not depend on where the search begins.
 
-Constants do not touch privacy: they change which place a device picks and its grade, and a policy protects whichever
-place was picked.
+A policy protects whichever place was picked, but constants decide which one that is, and published ones could pick the
+rarest. So a device also computes what its own constants say, and asks the published ones only about places that these
+call likely enough (`place.places_to_choose_from`).
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ MIN_VISITS_TO_FIT: Final = 50
 """With fewer visits among the predicted pairs the constants would be chance."""
 RIDGE: Final = 1.0
 NEWTON_STEPS: Final = 60
+MAX_LOG_ODDS: Final = 700.0
+"""Keeps every chance above 0: e^-700 is still an ordinary double, and someone who was seen is never predicted as 0."""
 
 
 class TimeScale(NamedTuple):
@@ -179,9 +182,9 @@ def logistic(counts: Counts, train: range, constants: LogisticConstants | None =
 
 
 def chance_of(columns: FloatArray, values: ArrayLike) -> FloatArray:
-    """Return 1 / (1 + e^{-z}), without overflow."""
+    """Return 1 / (1 + e^{-z}), without overflow, and never 0."""
     c = np.asarray(values, dtype=float)
-    z = c[0] + columns @ c[1:]
+    z = np.clip(c[0] + columns @ c[1:], -MAX_LOG_ODDS, MAX_LOG_ODDS)
     small = np.exp(-np.abs(z))
     chance: FloatArray = np.where(z >= 0, 1.0, small) / (1.0 + small)
     return chance

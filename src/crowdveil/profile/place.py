@@ -154,6 +154,18 @@ def choose_place(
     return frequent[number]
 
 
+def places_to_choose_from(
+    shipped: Mapping[int, float], published: Mapping[int, float], least: float
+) -> Mapping[int, float]:
+    """Return the predictions from which a device's place and its grade follow where a campaign published constants.
+
+    Published constants could call any place regular. So they are asked only about the places whose `shipped` prediction
+    reaches the `least` threshold that the device's owner allows; if it reaches it nowhere, they are not asked at all.
+    """
+    likely = {cell: published[cell] for cell, probability in shipped.items() if probability >= least}
+    return likely or shipped
+
+
 def choose_graded_place(
     profile: Mapping[int, float],
     thresholds: Sequence[float],

@@ -17,6 +17,8 @@ import { base64, cases, refusal } from "../conformance/vectors";
 interface Step {
   readonly url: string;
   readonly campaign: string;
+  readonly at: string;
+  readonly renew: boolean;
   readonly announcement: string;
   readonly policy: string;
   readonly seat: Readonly<Record<string, Plain>>;
@@ -63,17 +65,19 @@ describe("a hostile server", () => {
   const attacks = cases<Attack>("attacks");
 
   test.each(attacks.map((attack) => [attack.name, attack] as const))("%s", async (_, { steps }) => {
-    const ledger = new Ledger(new MemoryStorage());
+    let now = steps[0]?.at ?? "";
+    const ledger = new Ledger(new MemoryStorage(), () => now);
     await ledger.create(DEFAULT_LIMITS);
     let answered = 0;
     for (const [number, step] of steps.entries()) {
       const server = new HostileServer(step);
+      now = step.at;
       const line = new ParticipantClient(server, DEFAULT_RETRY_POLICY, () => Promise.resolve());
       const environment = { ...DEFAULT_ENVIRONMENT, sleep: (): Promise<void> => Promise.resolve() };
       const device = new Device(DEFAULT_SETTINGS, ledger, line, step.url, environment);
       const before = await ledger.spent();
       const join = (): unknown =>
-        device.join(step.campaign, () => ({ cell: 0, grade: 0 }), { agree: () => true, link: linkOf(step) });
+        device[step.renew ? "renew" : "join"](step.campaign, () => ({ cell: 0, grade: 0 }), { agree: () => true, link: linkOf(step) });
       expect(await refusal(join), `step ${number}: ${step.campaign}`).toBe(step.refused);
       const sent = server.requests.some(({ method }) => method === "PUT");
       if (step.refused !== null) {

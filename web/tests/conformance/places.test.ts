@@ -5,7 +5,7 @@ import { draw } from "../../src/core/draw";
 import { countVisits } from "../../src/core/profile/counts";
 import { logistic } from "../../src/core/profile/logistic";
 import { periodsFrom } from "../../src/core/profile/periods";
-import { chooseGradedPlace, choosePlace } from "../../src/core/profile/place";
+import { chooseGradedPlace, choosePlace, placesToChooseFrom } from "../../src/core/profile/place";
 import { Visits } from "../../src/core/traces/visits";
 import { NULL, type Rule } from "../../src/core/vocabulary";
 import { cases, double, json, policyOf, refusal } from "./vectors";
@@ -89,11 +89,14 @@ interface ProfileCase {
   readonly rng: number;
   readonly place: number | null;
   readonly graded: readonly [cell: number, grade: number];
+  readonly least: number;
+  readonly refined: readonly [cell: number, grade: number];
 }
 
 test("the same visits make the same profile to 1e-12, and the same place to report", async () => {
   const places = new Set<number | null>();
   const grades = new Set<number>();
+  let differing = 0;
   for (const one of cases<ProfileCase>("profiles")) {
     const visits = new Visits();
     one.visits.forEach((row) => visits.push(...row));
@@ -110,10 +113,15 @@ test("the same visits make the same profile to 1e-12, and the same place to repo
     expect(place).toBe(one.place ?? NULL);
     const { cell, grade } = chooseGradedPlace(profile, one.thresholds, one.rule, one.targets, (below) => one.rng % below);
     expect([cell, grade]).toEqual(one.graded);
+    const refined = placesToChooseFrom(logistic(counts, periods), profile, one.least);
+    const kept = chooseGradedPlace(refined, one.thresholds, one.rule, one.targets, (below) => one.rng % below);
+    expect([kept.cell, kept.grade]).toEqual(one.refined);
+    if (one.refined.join() !== one.graded.join()) differing += 1;
     grades.add(grade);
     places.add(one.place);
   }
   expect(places.size).toBeGreaterThan(10);
   expect(places).toContain(null);
   expect([...grades].sort()).toEqual([0, 1, 2, 3]);
+  expect(differing).toBeGreaterThan(5);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { DEFAULT_ENVIRONMENT, DEFAULT_SETTINGS, Device, type DeviceEnvironment } from "../../src/core/client/device";
 import type { Explanation } from "../../src/core/client/explain";
 import type { LedgerEntry } from "../../src/core/client/events";
@@ -285,7 +285,18 @@ describe("hostile campaigns", () => {
 
 describe("a device in a panel", () => {
   const PANEL = { panel: true, renewal_s: 30 * 86_400 };
-  const round = (number: number) => ({ terms: PANEL, notice: { round: number } });
+  const START_MS = Date.UTC(2030, 0, 1);
+  /** A round of the panel, at its time. */
+  const round = (number: number) => {
+    vi.setSystemTime(START_MS + number * PANEL.renewal_s * 1000);
+    return { terms: PANEL, notice: { round: number } };
+  };
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ["Date"], now: START_MS });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
 
   test("says that one answer serves any number of selections, and that each renewal costs as much", async () => {
     const { device, server } = await made(await makePolicy());
@@ -339,6 +350,41 @@ describe("a device in a panel", () => {
     server.problem = null;
     expect((await device.renew(CAMPAIGN, () => NOWHERE, agreed)).state).toBe("acknowledged");
     expect((await ledger.spent()).reports).toBe(2);
+  });
+
+  test("refuses a panel that renews sooner than it announced, and draws nothing", async () => {
+    const { device, server, ledger } = await made(await makePolicy());
+    server.announced = round(0);
+    await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
+    for (const [number, days] of [[1, 0], [1, 26.99], [2, 56.99]] as const) {
+      server.announced = round(number);
+      vi.setSystemTime(START_MS + days * 86_400_000);
+      await expect(device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/sooner than it announced .* can from 2030-0[12]-2[78] on/);
+    }
+    expect((await ledger.spent()).reports).toBe(1);
+    server.announced = round(1);
+    vi.setSystemTime(START_MS + 27 * 86_400_000);
+    expect((await device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).key.report).toBe(1);
+    server.announced = round(2);
+    vi.setSystemTime(START_MS + 54 * 86_400_000);
+    await expect(device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/can from 2030-02-27 on/);
+    expect(server.uploads.size).toBe(2);
+  });
+
+  test("refuses a panel that goes back a round, and sends nothing", async () => {
+    const { device, server, ledger } = await made(await makePolicy());
+    server.announced = round(1);
+    server.problem = { path: "/seats", reply: problem(503, "unavailable", "The server cannot store anything at the moment; send the same request again") };
+    await expect(device.join(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/after 8 attempts/);
+    server.problem = null;
+    server.announced = round(0);
+    for (const how of ["join", "renew"] as const) {
+      await expect(device[how](CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/went back to a round before the one/);
+    }
+    expect(server.uploads.size).toBe(0);
+    expect((await ledger.spent()).reports).toBe(0);
+    await ledger.begin({ ...KEY, report: 0 }, () => "earlier", { name: "", offer: "", server: device.server, termsHash: "" });
+    expect((await ledger.find(CAMPAIGN, device.server))?.key.report).toBe(1);
   });
 
   test("does not renew what it left, nor a campaign that asks once, nor beyond its owner's limit", async () => {

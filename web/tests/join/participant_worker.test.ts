@@ -1,5 +1,5 @@
 import { IDBFactory, IDBObjectStore } from "fake-indexeddb";
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { IndexedDbStorage } from "../../src/core/client/indexeddb_storage";
 import { ServerUnreachable } from "../../src/core/errors";
 import { NOTHING_SPENT, wholeLimit } from "../../src/core/limits/charge";
@@ -70,6 +70,10 @@ async function changed(told: readonly WorkerEvent[], nth = 1): Promise<ShownChoi
 const methods = (server: FakeServer): string[] => server.requests.map(({ method }) => method);
 
 describe("the participant's worker", () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
   test("looks, finds places and joins with four requests, what was shown being what is agreed to", async () => {
     const { worker, server } = await made();
     const checked = await worker.checkCampaign();
@@ -218,6 +222,7 @@ describe("the participant's worker", () => {
     expect(await worker.status()).toMatchObject({ state: "selected", selections: 3, chosen: [0, 2], renewal: null });
     expect(await kindOf(worker.renew(null, seen))).toBe("no-open-round");
     server.announced = { ...server.announced, notice: { round: 1 } };
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
     expect(await worker.status()).toMatchObject({ renewal: 1 });
     expect((await worker.open(ADDRESS)).panel).toBe(true);
     expect((await worker.checkCampaign()).info).toMatchObject({ panel: true, renewalS: 86_400, round: 1 });

@@ -153,6 +153,7 @@ export class Device {
     if (announcement.state !== "open" || notice === null) {
       throw new NoOpenRound(`The campaign is ${announcement.state} and has no open round. Try again later.`);
     }
+    await this.ledger.checkRound(keyOf({ announcement, notice }), terms.renewalS);
     const policy = await this.client.policy(campaign, notice.round);
     const certificate = await this.environment.check(policy, announcement, area);
     return { announcement, notice, area, policy, certificate, charge, lattice };
@@ -165,9 +166,10 @@ export class Device {
   }
 
   /** What the device knows of its owner's places in a campaign's cells. */
-  history(checked: CheckedCampaign, visits: Visits, excluded: readonly ExcludedPlace[]): History {
+  async history(checked: CheckedCampaign, visits: Visits, excluded: readonly ExcludedPlace[]): Promise<History> {
     const { terms } = checked.announcement;
-    return historyOf(visits, checked.area, this.periods(terms), terms.profileConstants, excluded);
+    const { delta } = await this.ledger.limits();
+    return historyOf(visits, checked.area, this.periods(terms), terms.profileConstants, excluded, delta);
   }
 
   /**
@@ -177,7 +179,7 @@ export class Device {
   async place(checked: CheckedCampaign, visits: Visits): Promise<Place> {
     const { terms } = checked.announcement;
     const excluded = await this.ledger.excluded();
-    const { profile } = this.history(checked, visits, excluded);
+    const { profile } = await this.history(checked, visits, excluded);
     const never = excludedCells(checked.area, excluded);
     return this.ledger.keepPlace(keyOf(checked), terms.hash, never, () =>
       placeToReport(profile, terms, this.environment.randomBelow),
@@ -412,7 +414,8 @@ export class Device {
   private draw(checked: CheckedCampaign, place: Place): Promise<LedgerEntry> {
     const { policy, certificate, charge, lattice, notice } = checked;
     const clear = place.cell === NULL && !policy.protectsNull;
-    return this.ledger.drawOnce(keyOf(checked), { charge, lattice, notice }, () => {
+    const { renewalS } = checked.announcement.terms;
+    return this.ledger.drawOnce(keyOf(checked), { charge, lattice, notice, renewalS }, () => {
       // Where NULL is sent in the clear, a device without a place draws as well and ignores the result, so that it takes as
       // long as any other.
       const symbol = draw(policy, clear ? 0 : place.cell, certificate, this.environment.randomBits, place.grade);

@@ -5,7 +5,7 @@ import type { RandomBelow } from "../platform/random";
 import { countVisits, type Counts } from "../profile/counts";
 import { logistic } from "../profile/logistic";
 import type { Periods } from "../profile/periods";
-import { chooseGradedPlace, choosePlace, REGULAR, type Place } from "../profile/place";
+import { chooseGradedPlace, choosePlace, placesToChooseFrom, REGULAR, type Place } from "../profile/place";
 import type { Profile } from "../profile/profile";
 import { Visits } from "../traces/visits";
 import type { TermsFields } from "../wire/terms";
@@ -25,24 +25,34 @@ export function withoutExcluded(visits: Visits, excluded: readonly ExcludedPlace
 
 /** A person's profile in a campaign's cells; excluded places are not in it. */
 export interface History {
+  /** What the device's own constants predict, for every cell with a visit. */
+  readonly shipped: Profile;
+  /** What the place and its grade follow from: the same, unless the campaign published constants. */
   readonly profile: Profile;
   readonly counts: Counts;
   /** How many visits are left without those to excluded places. */
   readonly visits: number;
 }
 
+/**
+ * `constants` are those that the campaign published, if any. They are asked only about places whose shipped prediction reaches
+ * `leastDelta`, the owner's limit: they can refine what this device thinks likely, and nothing else.
+ */
 export function historyOf(
   visits: Visits,
   area: Area,
   periods: Periods,
   constants: readonly number[] | null,
   excluded: readonly ExcludedPlace[],
+  leastDelta: number,
 ): History {
   const allowed = withoutExcluded(visits, excluded);
   const counts = countVisits(allowed, area, periods);
   const never = excludedCells(area, excluded);
-  const profile = [...logistic(counts, periods, constants)].filter(([cell]) => !never.has(cell));
-  return { profile: new Map(profile), counts, visits: allowed.length };
+  const shipped = new Map([...logistic(counts, periods)].filter(([cell]) => !never.has(cell)));
+  const profile =
+    constants === null ? shipped : placesToChooseFrom(shipped, logistic(counts, periods, constants), leastDelta);
+  return { shipped, profile, counts, visits: allowed.length };
 }
 
 /**

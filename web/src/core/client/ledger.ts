@@ -11,6 +11,7 @@
 
 import type { PlainObject } from "../codec";
 import { CampaignRefused, FileFormatError, InputError, LedgerRetired } from "../errors";
+import { grouped } from "../formatting";
 import { checkSpent, checkTotals, NOTHING_SPENT, spentPlus, type Charge, type Spent } from "../limits/charge";
 import { checkLattice, latticeFields, type Lattice } from "../limits/lattices";
 import {
@@ -52,12 +53,18 @@ export const utcNow: Clock = () => utcText(new Date());
 
 /** No twelve months are longer. */
 const TWELVE_MONTHS_MS = 366 * 24 * 3600 * 1000;
+/** A panel may ask again earlier than planned by one of so many parts of its period: clocks differ. */
+const EARLY_SHARE = 10;
+/** Longer periods count as a century, so that a date can be named. */
+const MAX_WAIT_S = 100 * 366 * 86_400;
 
 /** What is recorded with a symbol when it is drawn. */
 export interface DrawTerms {
   readonly charge: Charge;
   readonly lattice: Lattice;
   readonly notice: RoundNotice;
+  /** Of a panel: seconds from one round to the next, as its owner agreed. */
+  readonly renewalS?: number | null;
 }
 
 /** To whom a secret is sent, and for what: the campaign's name and offer, the server's address and the hash of the terms. */
@@ -123,9 +130,15 @@ export class Ledger {
     return (await this.entries()).find((one) => sameKey(one.key, key)) ?? null;
   }
 
-  /** What this device did in a campaign on the server at an address; the last, if its key changed. */
+  /**
+   * What this device did in a campaign on the server at an address: the report with the greatest number. If the server's key
+   * changed, it is the one under the last key.
+   */
   async find(campaign: string, server: string): Promise<LedgerEntry | null> {
-    return (await this.entries()).findLast((one) => one.key.campaign === campaign && one.server === server) ?? null;
+    const found = (await this.entries()).filter((one) => one.key.campaign === campaign && one.server === server);
+    const lastKey = found.at(-1)?.key.serverKey;
+    const underLastKey = found.filter(({ key }) => key.serverKey === lastKey);
+    return underLastKey.sort((a, b) => a.key.report - b.key.report).at(-1) ?? null;
   }
 
   /** The owner's limits. */
@@ -151,6 +164,16 @@ export class Ledger {
   /** Refuse a report that would exceed the owner's limits, or whose map does not fit those of earlier reports. */
   check(charge: Charge, lattice: Lattice): Promise<void> {
     return this.read((events) => this.checkReport(events, charge, lattice));
+  }
+
+  /**
+   * Refuse a round of a panel before the one that this device has begun, or sooner than the announced schedule.
+   *
+   * A later answer may be drawn when as many periods have passed since an earlier one as there are rounds between them, less a
+   * tenth of one period. That holds for every earlier answer, so tenths do not add up.
+   */
+  checkRound(key: ReportKey, renewalS: number | null): Promise<void> {
+    return this.read((events) => this.checkOrderAndTime(events, key, renewalS));
   }
 
   /** Whether this ledger was moved to another device. */
@@ -193,6 +216,7 @@ export class Ledger {
   drawOnce(key: ReportKey, terms: DrawTerms, draw: () => readonly [symbol: number, name: string]): Promise<LedgerEntry> {
     const body = (events: readonly LedgerEvent[]): PlainObject => {
       this.checkReport(events, terms.charge, terms.lattice);
+      this.checkOrderAndTime(events, key, terms.renewalS ?? null);
       const [symbol, name] = draw();
       const { campaign, termsHash, round, policyHash, signature } = terms.notice;
       return {
@@ -301,6 +325,26 @@ export class Ledger {
     checkLattice(lattice, drawn(events).map(latticeIn), limits);
   }
 
+  private checkOrderAndTime(events: readonly LedgerEvent[], key: ReportKey, renewalS: number | null): void {
+    checkOrder(events, key);
+    if (renewalS === null) return;
+    const nowMs = Date.parse(notBefore(events, this.clock()));
+    for (const event of drawn(events)) {
+      const { report } = event.key;
+      if (!sameCampaign(event.key, key) || report >= key.report) continue;
+      const waitS = (key.report - report) * renewalS - Math.floor(renewalS / EARLY_SHARE);
+      const dueMs = Date.parse(timeOf(event)) + 1000 * Math.min(waitS, MAX_WAIT_S);
+      if (nowMs >= dueMs) continue;
+      const due = utcText(new Date(dueMs));
+      throw new CampaignRefused(
+        "This panel asks for a new answer sooner than it announced when you joined. Your phone did not answer; it can " +
+          `from ${due.slice(0, 10)} on.`,
+        `The answer of round ${report + 1} was drawn at ${timeOf(event)}, and rounds are ${grouped(renewalS)} seconds ` +
+          `apart; one of round ${key.report + 1} can be drawn from ${due} on.`,
+      );
+    }
+  }
+
   private counted(events: readonly LedgerEvent[]): Spent {
     let since = "";
     if (limitsNow(events).span === "twelve-months") {
@@ -347,6 +391,20 @@ function utcText(time: Date): string {
 
 function drawn(events: readonly LedgerEvent[]): LedgerEvent[] {
   return events.filter(({ kind }) => kind === "drawn");
+}
+
+function sameCampaign(one: ReportKey, other: ReportKey): boolean {
+  return one.serverKey === other.serverKey && one.campaign === other.campaign;
+}
+
+function checkOrder(events: readonly LedgerEvent[], key: ReportKey): void {
+  const begun = events.filter((event) => sameCampaign(event.key, key)).map((event) => event.key.report);
+  const latest = Math.max(key.report, ...begun);
+  if (key.report === latest) return;
+  throw new CampaignRefused(
+    "This panel went back to a round before the one that your phone has begun to answer. Your phone did not answer.",
+    `Round ${key.report + 1} is announced; round ${latest + 1} is begun.`,
+  );
 }
 
 function limitsNow(events: readonly LedgerEvent[]): PrivacyLimits {

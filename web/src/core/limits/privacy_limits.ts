@@ -36,7 +36,10 @@ export interface PrivacyLimits {
   readonly minCells: number;
   /** Smallest number of cells within 2 km of every cell, itself included; a region that is itself 2 km wide is exempt. */
   readonly cellsWithin2Km: number;
-  /** Smallest threshold of a regular visit: below it, profiles cannot tell a regular visit from a chance one. */
+  /**
+   * Smallest threshold that divides visitors into grades, δ and all below it: under it, profiles cannot tell a regular visit from
+   * a chance one. No constants that a campaign publishes make a place count that the shipped prediction puts below it.
+   */
   readonly delta: number;
 }
 

@@ -27,10 +27,12 @@ const SPREAD_ROUNDING = 1e-9;
 export async function checkTerms(terms: TermsFields, limits: PrivacyLimits): Promise<Area> {
   const area = await readAnnouncedArea(terms);
   checkLosses(terms, limits);
-  if (terms.delta < limits.delta) {
+  const least = Math.min(terms.delta, ...terms.lowerDeltas);
+  if (least < limits.delta) {
     throw new OutsideLimits(
       `This campaign counts visits as regular that your phone cannot tell from chance. ${NOT_TAKING_PART}`,
-      `The campaign announces δ = ${general(terms.delta, 6)}; this device accepts no less than ${general(limits.delta, 6)}.`,
+      `The campaign announces δ = ${general(least, 6)} as its lowest threshold; this device accepts no less than ` +
+        `${general(limits.delta, 6)}.`,
     );
   }
   await checkMap(area, limits);

@@ -35,6 +35,8 @@ export const SHIPPED_CONSTANTS: Readonly<Record<Period, readonly number[]>> = {
 };
 export const PROFILE_CONSTANTS = 7;
 export const MAX_PROFILE_CONSTANT = 50;
+/** Keeps every chance above 0: e^-700 is still an ordinary double, and someone who was seen is never predicted as 0. */
+const MAX_LOG_ODDS = 700;
 
 /** The probability of a visit in the period after all of these, in the order of the cells. */
 export function logistic(counts: Counts, periods: Periods, constants?: readonly number[] | null): Profile {
@@ -76,7 +78,7 @@ export function logistic(counts: Counts, periods: Periods, constants?: readonly 
           Math.log(activeRecently + 0.1),
         ];
         const z = facts.reduce((total, fact, number) => total + fact * (c[number + 1] as number), c[0] as number);
-        return [cell, 1 / (1 + Math.exp(-z))];
+        return [cell, 1 / (1 + Math.exp(-Math.min(Math.max(z, -MAX_LOG_ODDS), MAX_LOG_ODDS)))];
       }),
   );
 }

@@ -73,6 +73,16 @@ export function choosePlace(
   return frequent[number] as number;
 }
 
+/**
+ * The predictions from which a device's place and its grade follow where a campaign published constants. Published constants could
+ * call any place regular. So they are asked only about the places whose `shipped` prediction reaches the `least` threshold that the
+ * device's owner allows; if it reaches it nowhere, they are not asked at all.
+ */
+export function placesToChooseFrom(shipped: Profile, published: Profile, least: number): Profile {
+  const likely = [...shipped].filter(([, probability]) => probability >= least);
+  return likely.length === 0 ? shipped : new Map(likely.map(([cell]) => [cell, published.get(cell) as number]));
+}
+
 /** The cell that a device reports, or `NULL`, and its grade, in the protected form. */
 export function chooseGradedPlace(
   profile: Profile,

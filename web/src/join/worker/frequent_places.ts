@@ -38,8 +38,10 @@ export async function findPlaces(
 ): Promise<Omit<PlacesView, "picked">> {
   const { announcement, area, policy } = checked;
   const { terms } = announcement;
-  const { profile, counts, visits: kept } = device.history(checked, visits, excluded);
-  const frequent = new Set(frequentPlaces(profile, terms.delta));
+  const { shipped, profile: chosenFrom, counts, visits: kept } = await device.history(checked, visits, excluded);
+  // Places that published constants are not asked about are shown with what this device predicts.
+  const profile = new Map([...shipped, ...chosenFrom]);
+  const frequent = new Set(frequentPlaces(chosenFrom, terms.delta));
   const wanted = new Set(policy.targets);
   const views = [...profile].map(([cell, probability]): PlaceView => {
     const { latitude, longitude } = area.centre(cell);
