@@ -215,6 +215,6 @@ def _interval(parts: list[tuple[FloatArray, FloatArray]]) -> LikelyRange:
     chances = np.concatenate([one for _, one in parts]) / len(parts)
     order = np.argsort(values, kind="stable")
     below = np.cumsum(chances[order])
-    ends = [order[min(int((below < at).sum()), len(order) - 1)] for at in (TAIL, 0.5, 1 - TAIL)]
+    ends = [order[int((below < at).sum())] for at in (TAIL, 0.5, 1 - TAIL)]
     low, middle, high = (float(values[one]) for one in ends)
     return LikelyRange(low, middle, high, float(values @ chances))
