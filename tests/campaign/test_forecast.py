@@ -12,11 +12,22 @@ from hypothesis import strategies as st
 from scipy.stats import binom, nbinom, poisson
 
 import crowdveil as cv
-from crowdveil.campaign import Plan, RoundClosed, RoundOpened, advance, begin, compare_covers, forecast, next_policy
+from crowdveil.campaign import (
+    Plan,
+    RoundClosed,
+    RoundOpened,
+    SelectionRequest,
+    advance,
+    begin,
+    compare_covers,
+    forecast,
+    next_policy,
+)
 from crowdveil.campaign.advice import advise
-from crowdveil.campaign.forecast import expected_people
+from crowdveil.campaign.forecast import Expected, _crowds, at_most, expected_people, forecast_groups
+from crowdveil.campaign.groups import Groups
 from crowdveil.campaign.preview import equal_numbers, preview_state
-from crowdveil.prior import count_symbols
+from crowdveil.prior import Round, count_symbols
 from tests.town import live, people_around, square_town
 
 TOWN = square_town(8)
@@ -107,6 +118,150 @@ def test_the_interval_of_a_whole_number_of_equal_people_is_the_binomials() -> No
         assert (found.low, found.high) == tuple(binom.interval(0.95, people, chance))
     nobody = expected_people(0.0, 0.0)
     assert (nobody.people, nobody.low, nobody.high) == (0.0, 0, 0)
+
+
+# --- by hand --------------------------------------------------------------------------------------------------
+
+THREE = Groups(
+    begin=np.array([0, 3]),
+    at_any=np.array([0.8, 0.7, 0.4]),
+    at=np.array([[0.8, 0.0], [0.1, 0.6], [0.2, 0.2]]),
+    names=np.array([[True, False], [False, True], [False, False]]),
+)
+"""Senders of the symbols of two places, and others."""
+TWO_CROWDS = np.array([[2, 3, 5], [1, 4, 0]])
+POSSIBLE = np.array([30.5, 20.5])
+
+
+def test_a_forecast_is_the_mean_over_crowds_where_any_target_will_do() -> None:
+    """Six are wanted. Of the first crowd 2, 3 and 1 are taken, of the second 1 and 4: there are no more."""
+    found = forecast_groups(THREE, TWO_CROWDS, SelectionRequest((5, 14), 6), POSSIBLE)
+    first, second = found.places
+    assert (first.wanted, second.wanted) == (None, None)
+    # The likeliest place of the third group is the first: its chances are equal.
+    assert (first.selected, second.selected) == ((2 + 1 + 1) / 2, (3 + 4) / 2)
+    assert (first.by_symbol, second.by_symbol) == ((2 + 1) / 2, (3 + 4) / 2)
+    assert (first.possible, second.possible) == (30.5, 20.5)
+    # At the first place 2.1 and 1.2 are expected, with variances of 0.75 and 0.52; their means vary by 0.45².
+    assert first.visitors == close(expected_people(1.65, 0.635 + 0.45**2))
+    assert second.visitors == close(expected_people(2.2, 0.92 + 0.2**2))
+    assert found.visitors == close(expected_people(3.85, 1.095 + 0.25**2))
+    assert (found.selected, found.filled) == (5.5, 0.5)
+    assert found.coverage == pytest.approx(3.85 / 5.5)
+
+
+def test_a_forecast_is_the_mean_over_crowds_where_each_target_has_its_number() -> None:
+    """Two and three are wanted: in the second crowd one sender of the second symbol fills up at the first place."""
+    found = forecast_groups(THREE, TWO_CROWDS, SelectionRequest((5, 14), numbers=(2, 3)), POSSIBLE)
+    first, second = found.places
+    assert (first.wanted, second.wanted) == (2, 3)
+    assert (first.selected, second.selected, found.selected) == (2, 3, 5)
+    assert (first.by_symbol, second.by_symbol, found.filled) == (1.5, 3, 0.5)
+    # All who are selected count where they come: 1.9 and 1.2 at the first place.
+    assert first.visitors == close(expected_people(1.55, (0.59 + 0.52) / 2 + 0.35**2))
+    assert second.visitors == close(expected_people(2.1, (0.72 + 0.96) / 2 + 0.3**2))
+
+
+def close(expected: Expected) -> Any:
+    """The same whole numbers, and nearly the same mean."""
+
+    class Close:
+        def __eq__(self, other: object) -> bool:
+            assert isinstance(other, Expected)
+            return (other.low, other.high) == (expected.low, expected.high) and other.people == pytest.approx(
+                expected.people
+            )
+
+    return Close()
+
+
+def test_of_a_panel_only_the_last_round_that_was_answered_counts() -> None:
+    plan = Plan(TOWN, TARGETS, log(4), 300, rounds=3, panel=True)
+    policy = next_policy(begin(plan))
+    counts = np.arange(policy.symbol_count)
+    state = advance(begin(plan), RoundOpened(policy))
+    once = advance(state, RoundClosed(Round(policy, counts)))
+    both = advance(advance(once, RoundOpened(policy)), RoundClosed(Round(policy, counts[::-1])))
+    alone = cv.State(plan, both.prior, both.closed[1:], None, both.null_share)  # where people are is learnt from all
+    request = SelectionRequest(TARGETS, 500)
+    found, expected = forecast(both, request), forecast(alone, request)
+    assert found.selected == expected.selected == counts.sum()
+    for one, other in zip(found.places, expected.places, strict=True):
+        assert (one.selected, one.by_symbol, one.visitors) == (other.selected, other.by_symbol, close(other.visitors))
+
+
+def test_in_the_clear_as_many_more_report_as_have_a_place_so_far() -> None:
+    plan = plan_of(400, wanted=400, rounds=2)
+    policy = next_policy(begin(plan))
+    counts = np.zeros(policy.symbol_count, dtype=np.int64)
+    counts[0] = 60
+    state = advance(begin(plan), RoundOpened(policy))
+    closed = advance(state, RoundClosed(Round(policy, counts, nulls=140)))
+    found = forecast(closed)  # 30 % of the 200 who are still to come
+    assert found.selected == 60 + 60
+    assert found.places[0].possible == pytest.approx(400 * 0.3 * closed.prior[TARGETS[0]])
+    assert forecast(closed, to_come=10).selected == 60 + 3
+
+
+def test_of_people_who_may_be_outside_fewer_send_the_symbols_of_places() -> None:
+    start = np.outer([0.5, 0.2, 0.3], PRIOR)
+    few, many = (
+        forecast(
+            preview_state(Plan(TOWN, TARGETS, log(4), 300, rounds=1, panel=True, start=start, start_null_share=one)),
+            SelectionRequest(TARGETS, numbers=(30, 30, 30)),
+        )
+        for one in (0.0, 0.6)
+    )
+    shares = []
+    for one in (0.0, 0.6):
+        plan = Plan(TOWN, TARGETS, log(4), 300, rounds=1, panel=True, start=start, start_null_share=one)
+        policy = next_policy(begin(plan))
+        shares.append((policy.input_prior(start, one) @ policy.table())[:3])
+    for place in range(3):
+        assert few.places[place].by_symbol == pytest.approx(300 * shares[0][place], rel=0.1)
+        assert many.places[place].by_symbol == pytest.approx(300 * shares[1][place], rel=0.1)
+        assert many.places[place].possible == pytest.approx(0.4 * few.places[place].possible)
+    assert shares[1][0] < 0.8 * shares[0][0]
+
+
+@pytest.mark.parametrize(("groups", "places", "number"), [(3, 2, 1000), (250, 3, 666), (250, 4, 500), (5000, 8, 64)])
+def test_the_fewer_pairs_of_groups_and_places_the_more_crowds_are_drawn(groups: int, places: int, number: int) -> None:
+    known = np.arange(groups)
+    crowds = _crowds(known, np.full(groups, 1 / groups), 40, places)
+    assert crowds.shape == (number, groups)
+    assert (crowds.sum(axis=1) == known.sum() + 40).all()
+    assert (crowds >= known).all()
+
+
+def test_crowds_are_drawn_by_the_shares_of_symbols_and_some_send_none() -> None:
+    crowds = _crowds(np.array([5, 0, 7]), np.array([0.0, 0.6, 0.1]), 1000, 1)
+    assert (crowds[:, 0] == 5).all()
+    assert crowds.mean(axis=0) == pytest.approx([5, 600, 107], abs=2)
+    assert crowds.std(axis=0) == pytest.approx([0, (1000 * 0.24) ** 0.5, (1000 * 0.09) ** 0.5], rel=0.1)
+    assert _crowds(np.array([5, 0, 7]), np.array([0.0, 0.6, 0.1]), 0, 1).tolist() == [[5, 0, 7]]
+
+
+@pytest.mark.parametrize(("mean", "variance"), [(0.5, 0.25), (4.0, 3.0), (4.0, 4.0), (4.0, 9.0), (250.0, 300.0)])
+def test_the_probabilities_of_all_numbers_of_people_are_told(mean: float, variance: float) -> None:
+    found = at_most(mean, variance)
+    counts = np.arange(len(found))
+    if variance < mean:
+        expected = binom.cdf(counts, mean / (1 - variance / mean), 1 - variance / mean)
+    elif variance == mean:
+        expected = poisson.cdf(counts, mean)
+    else:
+        expected = nbinom.cdf(counts, mean**2 / (variance - mean), mean / variance)
+    assert found == pytest.approx(expected)
+    chances = np.diff(found, prepend=0.0)
+    assert chances.sum() == pytest.approx(1, abs=1e-9)
+    assert chances @ counts == pytest.approx(mean, rel=1e-6)
+
+
+def test_a_binomial_of_a_fraction_of_a_person_more_is_one_too() -> None:
+    # 0.3 people with a variance of 0.2 are 0.9 people, each of whom comes with a chance of a third.
+    assert at_most(0.3, 0.2)[:3].tolist() == pytest.approx([(2 / 3) ** 0.9, 1, 1])
+    assert at_most(0.0, 0.0).tolist() == [1.0]
+    assert at_most(3.0, 0.0).tolist() == [0.0] * 3 + [1.0] * (len(at_most(3.0, 0.0)) - 3)
 
 
 # --- which policy ---------------------------------------------------------------------------------------------

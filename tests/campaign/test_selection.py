@@ -442,3 +442,60 @@ def test_there_is_one_ticket_for_each_report() -> None:
     assert (rows.participant.tolist(), rows.ticket) == ([7, 5], ("c", "a"))
     assert [rows.ticket_of(row) for row in (0, 1)] == ["c", "a"]
     assert in_one_round([0, 0]).ticket_of(1) == "1"
+
+
+def test_a_number_for_each_target_is_a_whole_number_for_each() -> None:
+    with pytest.raises(cv.InputError) as refused:
+        select_for_each_target(in_one_round([0, 1]), three_groups(), (2, 3, 4), "0")
+    assert str(refused.value) == "numbers = '3 numbers': should have one number for each of 2 targets"
+    for wrong in (0, 2.5, True):
+        with pytest.raises(cv.InputError) as refused:
+            select_for_each_target(in_one_round([0, 1]), three_groups(), (2, wrong), "0")  # type: ignore[arg-type]
+        assert str(refused.value) == f"numbers = {wrong}: should be a whole number of people, at least 1"
+    with pytest.raises(cv.InputError, match="wanted = 0: should be a whole number of people, at least 1"):
+        select_by_posterior(in_one_round([0, 1]), three_groups(), 0, "0")
+
+
+def test_groups_are_those_of_one_or_more_rounds() -> None:
+    with pytest.raises(cv.InputError) as refused:
+        groups_of([], PRIOR, TARGETS)
+    assert str(refused.value) == "policies = []: should be the policies of one or more rounds"
+    groups = three_groups()
+    symbols = [policy.symbol_count for policy in three_rounds()]
+    assert groups.begin.tolist() == [0, symbols[0], symbols[0] + symbols[1], sum(symbols)]
+    assert groups.round.tolist() == [0] * symbols[0] + [1] * symbols[1] + [2] * symbols[2]
+    for row in range(len(groups)):
+        number = int(groups.round[row])
+        symbol = row - int(groups.begin[number])
+        assert groups.at[row].tolist() == [chance_at(number, symbol, target) for target in TARGETS]
+        assert groups.at_any[row] == pytest.approx(chance(number, symbol), abs=1e-6)
+        own = three_rounds()[number].selecting
+        named = [symbol == own[t] for t in range(2)] if len(own) == 2 else [symbol in own] * 2
+        assert groups.names[row].tolist() == named
+
+
+def test_a_target_that_the_policy_is_not_for_has_no_symbol() -> None:
+    policies = three_rounds()
+    groups = groups_of(policies, PRIOR, [3, 14])
+    assert not groups.names[:, 0].any()
+    assert groups.names[:, 1].sum() == 3
+    assert groups.selecting.sum() == 3
+
+
+def test_grades_and_people_outside_change_the_chances_of_groups() -> None:
+    joint = np.outer([0.5, 0.3, 0.2], PRIOR)
+    policy = cv.panel_policy(
+        TOWN, TARGETS, epsilon_per_km=log(4), targets=TARGETS, null_epsilon=log(64), grade_epsilon=log(8), grades=3
+    )
+    groups = groups_of([policy], joint, TARGETS, 0.4, (0.9, 0.5, 0.1))
+    table, n = policy.table(), len(TOWN)
+    for symbol in range(policy.symbol_count):
+        sent = 0.6 * sum(joint[g, cell] * table[g * n + cell, symbol] for g in range(3) for cell in range(n))
+        sent += 0.4 * table[-1, symbol]
+        for position, target in enumerate(TARGETS):
+            come = sum(
+                w * 0.6 * joint[g, target] * table[g * n + target, symbol] for g, w in enumerate((0.9, 0.5, 0.1))
+            )
+            assert groups.at[symbol, position] == pytest.approx(come / sent, abs=1e-6)
+    assert groups.at_any == pytest.approx(groups.at.sum(axis=1), abs=2e-6)
+    assert (groups.at == groups.at.round(6)).all()

@@ -61,7 +61,7 @@ def compare_with_plan(state: State, request: SelectionRequest | None = None) -> 
         raise InputError("state", "no reports", "should have a closed round with reports")
     request = plan.request if request is None else request
     opened = advance(begin(plan), RoundOpened(rounds[0].policy))
-    inside = sum(one.reports for one in rounds) if plan.null_epsilon is None else answered
+    inside = sum(one.reports for one in rounds)
     outside = (answered - inside) / answered if plan.null_epsilon is None else state.null_share
     graded = _with_grades(opened, state)
     # In the clear form nobody is outside before the first report; who was then is missing among the reports.

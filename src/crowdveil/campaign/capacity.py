@@ -103,7 +103,7 @@ def advise_places(plan: Plan, wanted: int) -> PlacesAdvice:
         if senders >= wanted:
             break
         length //= 2
-    senders, capacity, places = tried[-1] if tried[-1][0] >= wanted else max(tried)
+    senders, capacity, places = max(tried)  # where the last has enough, all before it have fewer
     return PlacesAdvice(places, senders, capacity, tried[0][0], tried[0][1])
 
 

@@ -166,8 +166,6 @@ def best_first(groups: Groups, crowds: IntArray, wanted: int) -> IntArray:
 
 def expected_people(mean: float, variance: float) -> Expected:
     """Give the 95 % interval of a number of people with this mean and variance."""
-    if mean <= 0:
-        return Expected(0.0, 0, 0)
     below = at_most(mean, variance)
     return Expected(mean, int((below <= TAIL).sum()), int((below < 1 - TAIL).sum()))
 

@@ -115,8 +115,10 @@ class Knowledge:
         object.__setattr__(self, "known_from", kind)
         if self.shape is not None:
             shape = as_floats("shape", self.shape)
-            if not (np.isfinite(shape) & (shape >= 0)).all() or not shape.any():
-                raise InputError("shape", float(shape.min(initial=0)), "should be numbers of 0 or more, not all 0")
+            wrong = shape[~(np.isfinite(shape) & (shape >= 0))]
+            if len(wrong) or not shape.any():
+                shown = float(wrong[0]) if len(wrong) else 0.0
+                raise InputError("shape", shown, "should be numbers of 0 or more, not all 0")
             object.__setattr__(self, "shape", frozen(shape))
         if (kind == "reports") != (self.reports is not None):
             raise InputError("reports", self.reports, "should be given if and only if known_from is reports")

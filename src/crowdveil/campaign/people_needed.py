@@ -13,11 +13,9 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from crowdveil.campaign.knowledge import Knowledge
-from crowdveil.campaign.next_policy import next_policy
 from crowdveil.campaign.plan import Plan
 from crowdveil.campaign.prediction import LikelyRange, Prediction, possible_campaigns, predict
 from crowdveil.campaign.request import SelectionRequest, check_count
-from crowdveil.campaign.state import begin
 from crowdveil.errors import InputError
 from crowdveil.vocabulary import Progress
 
@@ -96,13 +94,12 @@ def people_needed(
 def _needed(
     plan: Plan, coming: int, known: Knowledge | None, chance: float, selected_for_one: int, max_people: int, crowds: int
 ) -> PeopleNeeded:
-    policy = next_policy(begin(plan))
     sizes = _sizes(max(MIN_PEOPLE, len(plan.targets)), max_people)
     told: dict[int, tuple[Prediction, int]] = {}
 
     def is_enough(people: int) -> bool:
         selected = min(coming * selected_for_one, people // len(plan.targets))
-        campaigns = possible_campaigns(replace(plan, users=people), known, crowds=crowds, policy=policy)
+        campaigns = possible_campaigns(replace(plan, users=people), known, crowds=crowds)
         request = SelectionRequest(plan.targets, numbers=(selected,) * len(plan.targets))
         told[people] = predict(campaigns, request, at_least=(coming,) * len(plan.targets)), selected
         return min(told[people][0].enough) >= chance

@@ -19,7 +19,7 @@ tries with thousands of reports.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,11 +29,10 @@ from crowdveil.campaign.groups import Groups, assign_groups, groups_of
 from crowdveil.campaign.knowledge import Knowledge, PossibleCrowd, possible_crowds
 from crowdveil.campaign.next_policy import next_policy
 from crowdveil.campaign.plan import Plan
-from crowdveil.campaign.preview import preview_state
+from crowdveil.campaign.preview import preview_policy
 from crowdveil.campaign.request import SelectionRequest
 from crowdveil.campaign.state import begin, check_places
 from crowdveil.policy.policy import Policy
-from crowdveil.policy.solver.stack import panel_policy
 from crowdveil.prior import PriorEstimate, estimates_of_crowds
 
 DEFAULT_CROWDS = 100
@@ -111,17 +110,9 @@ def possible_campaigns(
 
 def _policy(plan: Plan) -> Policy:
     """Return the policy of a panel, that of the only round, or the panel that stands in for those of several rounds."""
-    if plan.panel or plan.rounds == 1 or plan.algorithm == "algorithm-2":
-        opened = None if plan.panel else preview_state(plan).open_policy
-        return next_policy(begin(plan)) if opened is None else opened
-    return panel_policy(
-        plan.area,
-        plan.targets,
-        epsilon_per_km=plan.epsilon_per_km,
-        null_epsilon=plan.null_epsilon,
-        grade_epsilon=plan.grade_epsilon,
-        grades=plan.grades if plan.grade_epsilon is not None else None,
-    )
+    if not plan.panel and (plan.rounds == 1 or plan.algorithm == "algorithm-2"):
+        return preview_policy(plan)
+    return next_policy(begin(replace(plan, panel=True, wanted=0, numbers=None)))
 
 
 def _sent(
@@ -224,6 +215,6 @@ def _interval(parts: list[tuple[FloatArray, FloatArray]]) -> LikelyRange:
     chances = np.concatenate([one for _, one in parts]) / len(parts)
     order = np.argsort(values, kind="stable")
     below = np.cumsum(chances[order])
-    ends = [order[min(int((below < at).sum()), len(order) - 1)] for at in (TAIL, 0.5, 1 - TAIL)]
+    ends = [order[int((below < at).sum())] for at in (TAIL, 0.5, 1 - TAIL)]
     low, middle, high = (float(values[one]) for one in ends)
     return LikelyRange(low, middle, high, float(values @ chances))

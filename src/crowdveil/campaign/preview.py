@@ -8,6 +8,7 @@ from crowdveil.campaign.forecast import Forecast, forecast
 from crowdveil.campaign.next_policy import next_policy, optimal_for_round, policy_for_each
 from crowdveil.campaign.plan import Plan
 from crowdveil.campaign.state import RoundOpened, State, advance, begin
+from crowdveil.policy.policy import Policy
 from crowdveil.vocabulary import Cover
 
 
@@ -22,15 +23,19 @@ class CoverForecast:
 
 
 def preview_state(plan: Plan) -> State:
-    """Open the first round of a plan.
+    """Open the first round of a plan, under the policy of `preview_policy`."""
+    return advance(begin(plan), RoundOpened(preview_policy(plan)))
+
+
+def preview_policy(plan: Plan) -> Policy:
+    """Make the policy of a plan's first round.
 
     This is without the completion, which changes neither whom the selecting symbols select nor their value.
     """
     state = begin(plan)
     if plan.panel:
-        return advance(state, RoundOpened(next_policy(state)))
-    policy = optimal_for_round(state, "equal") if plan.numbers is None else policy_for_each(state, "equal")
-    return advance(state, RoundOpened(policy))
+        return next_policy(state)
+    return optimal_for_round(state, "equal") if plan.numbers is None else policy_for_each(state, "equal")
 
 
 def other_covers(plan: Plan) -> tuple[Plan, ...]:

@@ -99,7 +99,7 @@ def year_ahead(
     def option(
         kind: YearKind, used: Plan, reports: int, answered: int, fades: np.ndarray[tuple[int], np.dtype[np.float64]]
     ) -> YearOption:
-        first = predict(possible_campaigns(used, known, request, crowds=crowds, places=reported), request).coverage
+        first = predict(possible_campaigns(used, known, crowds=crowds, places=reported), request).coverage
         weight = float(((1 - fading_per_week) ** fades).sum()) / campaigns
         accepted = used.epsilon_per_km <= DEFAULT_EPSILON_PER_KM * (1 + 1e-9)
         null = used.null_epsilon
