@@ -354,3 +354,40 @@ def test_bare_points_are_no_area_for_traces(compare: Compare, run: Run) -> None:
     Path("points.csv").write_text("x_km,y_km\n0,0\n1,0\n")
     assert run("area", "points", "points.csv", "--out", "points.json").exit_code == 0
     refused(compare("--area", "points.json"), "has no latitude and longitude")
+
+
+# --- several files, and clocks ------------------------------------------------------------------------------------
+
+
+def test_files_that_overlap_are_read_together_and_counted_once(compare: Compare) -> None:
+    whole = json.loads(compare("--json").stdout)
+    rows = list(lines(CITY))
+    Path("exports").mkdir()
+    Path("exports/early.csv").write_text(HEADING + "".join(rows[::2] + rows[1::4]))
+    Path("exports/late.csv").write_text(HEADING + "".join(rows[1::2]))
+    both = ("--data", "exports/early.csv", "--data", "exports/late.csv")
+    for source in (both, ("--data", "exports"), ("--data", "exports/*.csv")):
+        result = compare("--json", *source, data=None)
+        assert result.exit_code == 0, result.stderr
+        found = json.loads(result.stdout)
+        assert (found["visits"], found["users"]) == (whole["visits"], whole["users"])
+        assert found["dropped"] == {"same user, time and place again": len(rows[1::4])}
+        assert "that an earlier file has too" in result.stderr
+    assert "traces: early.csv, late.csv: " in compare(*both, data=None).stdout
+
+
+def test_the_clock_of_times_without_an_offset_has_to_be_said_with_a_zone(compare: Compare) -> None:
+    text = Path("visits.csv").read_text()
+    Path("visits.csv").write_text(text.replace("+01:00,", ","))
+    zone = ("--zone", "Europe/Berlin")
+    refused(compare(*zone), "--clock is missing", "visits.csv", "state no offset from UTC", "'local'", "'utc'")
+    for clock, shown in (("local", "UTC+01:00"), ("utc", "UTC+01:00")):
+        assert shown in compare(*zone, "--clock", clock).stdout
+    assert compare().exit_code == 0
+    refused(compare("--clock", "local"), "--zone is missing", "Europe/Berlin")
+    refused(compare("--clock", "local", data=None), "clock = 'local'", "applies only to --data")
+    refused(compare("--clock", "utc", "--format", "gpx"), "clock = 'utc'", "applies only to tables")
+
+
+def test_an_empty_name_of_a_file_is_refused(compare: Compare) -> None:
+    refused(compare(data=""), "data = ''", "should name a file")

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import Result
 
 from crowdveil.area import Grid
+from crowdveil.cli.fit import verdict
 from crowdveil.client import HttpTransport, RetryPolicy
 from crowdveil.client.participant_client import ParticipantClient
 from crowdveil.profile import fit_logistic, logistic, roc
@@ -58,7 +59,9 @@ def test_it_writes_the_constants_that_the_library_fits_and_says_how_well_they_do
     about = {"data": "visits.csv", "start": "2024-01-01", "periods": 6, "users": 120, "cells": len(city.area)}
     assert document["fitted_on"] == about
     assert "data: visits.csv" in result.stdout
-    table = result.stdout.splitlines()[-6:]
+    *table, judged = result.stdout.splitlines()[-7:]
+    assert judged.startswith("In the test these constants are ")
+    assert "than those that phones have and " in judged or "as those that phones have and " in judged
     assert table[0].split("  ")[0] == "profile"
     assert [line.split("  ")[0] for line in table[1:]] == TESTED
     assert "crowdveil campaign create ID --constants constants.json" in result.stderr
@@ -101,6 +104,50 @@ def test_too_few_predictions_are_named_instead_of_an_error_of_calibration(fit: R
     assert "too few predictions" in result.stdout
     found = json.loads(fit("--cell-km", "4", "--json").stdout)
     assert None in [one["calibration_error"] for one in found["tested"]]
+
+
+def test_what_looks_wrong_in_the_traces_is_left_out_and_said_as_by_compare(fit: Run) -> None:
+    clean = fit().stdout
+    rows = list(lines(CITY))
+    old = [row.replace("2024-", "1970-") for row in rows[:3]]
+    swapped = list(lines(CITY, swapped=True))[5:9]
+    text = HEADING + "".join([*rows, *rows[10:20], *old, *swapped])
+    Path("visits.csv").write_text(text)
+    result = fit()
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == clean
+    for said in ("dates far from all others: 1970", "latitude and longitude exchanged", "do files overlap?"):
+        assert said in result.stderr
+    kept = fit("--keep", "outlying-dates,duplicates,swapped-coordinates", "--start", "2024-01-01", "--test", "1")
+    assert kept.exit_code == 0, kept.stderr
+    assert "They are kept, as you asked." in kept.stderr
+
+
+@pytest.mark.parametrize(
+    ("own", "shipped", "poisson", "said"),
+    [
+        ((0.80, 0.05), (0.75, 0.05), (0.80, 0.05), "better than those that phones have and as good as the profile"),
+        ((0.80, 0.05), (0.801, 0.051), (0.9, 0.05), "as good as those that phones have and worse than the profile"),
+        ((0.80, None), (0.70, 0.05), (0.80, None), "better than those that phones have and as good as the profile"),
+        ((0.80, 0.02), (0.90, 0.05), (0.70, 0.01), "better in calibration but not in the other figure than those"),
+    ],
+)
+def test_the_verdict_compares_with_the_constants_of_phones_and_with_poisson(
+    own: tuple[float, float | None],
+    shipped: tuple[float, float | None],
+    poisson: tuple[float, float | None],
+    said: str,
+) -> None:
+    results = [
+        {"profile": name, "auc": auc, "calibration_error": error}
+        for name, (auc, error) in (
+            ("these constants", own),
+            ("logistic, as shipped", shipped),
+            ("recency", (0.9, 0.1)),
+            ("poisson", poisson),
+        )
+    ]
+    assert said in verdict(results)
 
 
 # --- refusals ----------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def test_a_frame_and_a_csv_of_the_same_rows_give_the_same_visits_and_counts(
     path = tmp_path_factory.mktemp("frames") / "visits.csv"
     polars.with_columns(pl.col("time").dt.strftime("%Y-%m-%dT%H:%M:%SZ")).write_csv(path)
     try:
-        from_file = read_traces(path, zone=zone)
+        from_file = read_traces(path, zone=zone, clock=None if zone is None else "utc")
     except ValueError:
         return  # every row was dropped, for (0, 0)
     pandas = pd.DataFrame({**columns, "latitude": np.array(latitude, dtype=float)})

@@ -10,6 +10,7 @@ import pytest
 from crowdveil.errors import InputError
 from crowdveil.traces import VisitFinding, Visits, inspect_visits, synthetic_visits
 from crowdveil.traces.dates import usual_days
+from crowdveil.traces.several_files import merge_visits
 
 DAY_S = 86_400
 NOW_S = 1_720_000_000.0
@@ -193,7 +194,44 @@ def test_two_places_at_one_time_are_two_visits() -> None:
 def test_calls_in_the_same_minute_are_two_calls() -> None:
     visits = city()
     minutes = changed(visits, slice(None), utc_s=visits.utc_s // 60 * 60)  # type: ignore[arg-type]
-    assert inspect_visits(joined(minutes, minutes), now_s=NOW_S).findings == ()
+    found = inspect_visits(joined(minutes, minutes), now_s=NOW_S)
+    finding = only(found.findings, "identical-rows")
+    assert (finding.visits, finding.left_out) == (len(minutes), False)
+    assert "--distinct" in finding.text
+    assert len(found.visits) == 2 * len(minutes)
+    distinct = inspect_visits(joined(minutes, minutes), distinct=True, now_s=NOW_S)
+    assert only(distinct.findings, "duplicates").visits == len(minutes)
+    assert len(distinct.visits) == len(minutes)
+
+
+def test_files_that_overlap_are_recognised_at_any_resolution_of_time() -> None:
+    visits = city()
+    minutes = changed(visits, slice(None), utc_s=visits.utc_s // 60 * 60)  # type: ignore[arg-type]
+    once = inspect_visits(minutes, distinct=True, now_s=NOW_S).visits
+    early, late = (once.where(once.utc_s % 600 < 400), once.where(once.utc_s % 600 >= 200))
+    both = inspect_visits(merge_visits([early, late]), now_s=NOW_S)
+    finding = only(both.findings, "duplicates")
+    assert (finding.visits, finding.left_out) == (len(early) + len(late) - len(once), True)
+    assert "an earlier file has too" in finding.text
+    assert sorted(zip(both.visits.utc_s.tolist(), both.visits.latitude.tolist(), strict=True)) == sorted(
+        zip(once.utc_s.tolist(), once.latitude.tolist(), strict=True)
+    )
+    kept = inspect_visits(merge_visits([early, late]), keep=["duplicates"], now_s=NOW_S)
+    assert len(kept.visits) == len(early) + len(late)
+
+
+def test_two_calls_of_one_minute_stay_two_in_files_that_overlap() -> None:
+    one = city().where(np.arange(len(city())) < 40)
+    minutes = changed(one, slice(None), utc_s=one.utc_s // 60 * 60)  # type: ignore[arg-type]
+    found = inspect_visits(merge_visits([joined(minutes, minutes), minutes]), now_s=NOW_S)
+    assert [finding.kind for finding in found.findings][:2] == ["duplicates", "identical-rows"]
+    assert found.findings[0].visits == len(minutes)
+    assert len(found.visits) == 2 * len(minutes)
+
+
+def test_keeping_duplicates_and_counting_each_once_contradict_each_other() -> None:
+    with pytest.raises(InputError, match="distinct"):
+        inspect_visits(city(), keep=["duplicates"], distinct=True)
 
 
 def test_an_account_with_the_visits_of_another_is_left_out_with_its_name() -> None:

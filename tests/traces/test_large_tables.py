@@ -48,7 +48,9 @@ def both(path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[V
     return slow, read_table(path, **options)
 
 
-@pytest.mark.parametrize("options", [{}, {"zone": "Europe/Berlin"}, {"zone": "Europe/Berlin", "clock": "local"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"zone": "Europe/Berlin", "clock": "utc"}, {"zone": "Europe/Berlin", "clock": "local"}]
+)
 @pytest.mark.parametrize("kind", ["csv", "csv.gz", "tsv", "parquet"])
 def test_who_reads_a_table_makes_no_difference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, options: dict[str, Any]

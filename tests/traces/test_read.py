@@ -109,7 +109,7 @@ def test_what_is_in_no_format_is_told(name: str, content: str, said: str, tmp_pa
 
 def test_a_folder_of_something_else_says_what_was_looked_for(tmp_path: Path) -> None:
     with pytest.raises(
-        FileFormatError, match=r"neither \*.plt \(geolife\) nor new_\*.txt \(cabspotting\); the formats"
+        FileFormatError, match=r"neither tables .* nor \*.plt \(geolife\) nor new_\*.txt \(cabspotting\); the formats"
     ):
         read_traces(tmp_path)
     with pytest.raises(FileFormatError, match="not found"):
@@ -130,3 +130,54 @@ def test_options_that_do_not_apply_are_refused(options: dict[str, str], said: st
     with pytest.raises(InputError) as error:
         read_traces(path, **options)  # type: ignore[arg-type]
     assert said in str(error.value)
+
+
+# --- several files, and clocks ------------------------------------------------------------------------------------
+
+ROW = "{user},2024-07-04{between}{hour:02}:00:00{end},48.1,11.5\n"
+
+
+def table(path: Path, *rows: tuple[str, int], between: str = "T", end: str = "Z") -> Path:
+    lines = [ROW.format(user=user, hour=hour, between=between, end=end) for user, hour in rows]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("user,time,latitude,longitude\n" + "".join(lines), encoding="utf-8")
+    return path
+
+
+def test_several_files_a_folder_and_a_pattern_are_read_as_one(tmp_path: Path) -> None:
+    one = table(tmp_path / "t" / "one.csv", ("ann", 8), ("bob", 9), ("", 9))
+    two = table(tmp_path / "t" / "two.tsv", ("cem", 8), ("ann", 10))
+    for source in ([one, two], tmp_path / "t", str(tmp_path / "t" / "*.?sv"), [one, tmp_path / "t"]):
+        visits = read_traces(source)
+        assert visits.users == ("ann", "bob", "cem")
+        assert visits.user.tolist() == [0, 0, 1, 2]
+        assert visits.file is not None
+        assert visits.file.tolist() == [0, 1, 0, 1]
+        assert dict(visits.dropped) == {"no user": 1}
+    assert read_traces(one).file is None
+    with pytest.raises(FileFormatError, match=r"\*.xml: no file matches"):
+        read_traces(str(tmp_path / "*.xml"))
+    with pytest.raises(InputError, match="should be files or folders"):
+        read_traces([])
+
+
+def test_progress_over_several_files_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
+    files = [table(tmp_path / f"{number}.csv", ("ann", number)) for number in range(3)]
+    told: list[tuple[int, int]] = []
+    read_traces(files, progress=lambda *now: told.append(now))
+    size = files[0].stat().st_size
+    assert told[0] == (size, 3 * size)
+    assert told[-1] == (3 * size, 3 * size)
+    assert told == sorted(told)
+
+
+@pytest.mark.parametrize("between", ["T", " "])
+def test_times_without_an_offset_and_a_zone_ask_for_the_clock(tmp_path: Path, between: str) -> None:
+    path = table(tmp_path / "a.csv", ("ann", 8), between=between, end="")
+    said = "clock = None: times in .*a.csv, such as 2024-07-04 08:00:00, state no offset from UTC; say 'local' if"
+    with pytest.raises(InputError, match=f"{said} clocks in Europe/Berlin showed them, 'utc' if they are UTC"):
+        read_traces(path, zone="Europe/Berlin")
+    utc, local = (read_traces(path, zone="Europe/Berlin", clock=clock) for clock in ("utc", "local"))
+    assert utc.utc_s[0] - local.utc_s[0] == 2 * 3600
+    assert read_traces(path).utc_s[0] == utc.utc_s[0]
+    assert len(read_traces(table(path, ("ann", 8)), zone="Europe/Berlin")) == 1

@@ -52,7 +52,16 @@ from crowdveil.cli.targets import (
     places_of,
     refuse_without_targets,
 )
-from crowdveil.cli.traces import KEEP_HELP, AreaOfVisits, TraceSource, read_oddities, read_source, source
+from crowdveil.cli.traces import (
+    KEEP_HELP,
+    AreaOfVisits,
+    Distinct,
+    MinWeeks,
+    TraceSource,
+    read_oddities,
+    read_source,
+    source,
+)
 from crowdveil.errors import MissingExtraError
 from crowdveil.extras import has_extra
 from crowdveil.simulate.compare import compare
@@ -66,6 +75,7 @@ EXAMPLES = """\b
 Examples:
   crowdveil compare --out compared/
   crowdveil compare --data visits.csv --zone Europe/Berlin --densest 3 --out compared/
+  crowdveil compare --data january.csv --data february.csv --zone Europe/Berlin --clock local
   crowdveil compare --data visits.parquet --user-column id --time-column t
       --latitude-column lat --longitude-column lon --period day --targets shops.csv
   crowdveil compare --data dataset_TSMC2014_NYC.txt.xz --format foursquare
@@ -131,9 +141,8 @@ def run(
         str | None, typer.Option(help=f"Methods out of {', '.join(METHODS)} (default: all).", metavar="LIST")
     ] = None,
     keep: Annotated[str | None, typer.Option(help=KEEP_HELP, metavar="LIST")] = None,
-    min_weeks: Annotated[
-        str, typer.Option(help="Leave out people who were seen in fewer calendar weeks.", metavar="NUMBER")
-    ] = "1",
+    distinct: Distinct = False,
+    min_weeks: MinWeeks = "1",
     workers: Annotated[
         str | None, typer.Option(help="Processes that simulate (default: one per core).", metavar="NUMBER")
     ] = None,
@@ -184,7 +193,7 @@ def run(
         open_folder(out)
     visits = read_source(traces)
     with working("looking at the visits"):
-        inspection = inspect_visits(visits, keep=kept, min_weeks=weeks)
+        inspection = inspect_visits(visits, keep=kept, min_weeks=weeks, distinct=distinct)
     del visits  # of the two, only what was inspected stays in memory
     covered = None
     if listed is not None:

@@ -128,7 +128,7 @@ def _profiles(
     if info.state in ("closed", "finished"):
         raise CampaignRefused(f"campaign {info.terms.campaign} is {info.state}; nobody can join any more")
     area = Area.from_description(info.terms.area)
-    if traces.data is None:
+    if not traces.data:
         with working("making a synthetic city"):
             visits = synthetic_visits_in(area, generator, users=many or usual, weeks=CITY_WEEKS)
     else:

@@ -6,7 +6,6 @@ import json as json_text
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated
@@ -40,7 +39,17 @@ from crowdveil.cli.targets import (
     places_of,
     refuse_without_targets,
 )
-from crowdveil.cli.traces import Format, Towers, TraceSource, Zone, column, read_oddities, read_source
+from crowdveil.cli.traces import (
+    CLOCK_HELP,
+    ClockName,
+    Format,
+    Towers,
+    TraceSource,
+    Zone,
+    column,
+    read_oddities,
+    read_source,
+)
 from crowdveil.errors import InputError
 from crowdveil.extras import require_extra
 from crowdveil.traces.inspection import REASONS
@@ -58,13 +67,6 @@ Examples:
   crowdveil profile --traces "hdfs://store/fixes/*.parquet" --area area.json
       --engine spark://host:7077 --out /shared/profiled/
 """
-
-
-class ClockName(StrEnum):
-    """What a time without an offset means."""
-
-    utc = "utc"
-    local = "local"
 
 
 GIGABYTE = 1_000_000_000
@@ -106,9 +108,7 @@ def run(
         str | None, typer.Option(help="For tables: a column of local time minus UTC, in minutes.", metavar="NAME")
     ] = None,
     zone: Zone = None,
-    clock: Annotated[
-        ClockName, typer.Option(help="For tables: what times without an offset mean; local needs --zone.")
-    ] = ClockName.utc,
+    clock: Annotated[ClockName, typer.Option(help=CLOCK_HELP)] = ClockName.utc,
     period: Annotated[
         PeriodName, typer.Option(help="Predict where people will be in the next week or day.")
     ] = PeriodName.week,
@@ -297,7 +297,7 @@ def _inputs(
     if not patterns[0].strip():
         raise InputError("traces", patterns[0], "should name a file or a folder")
     path, zone = Path(patterns[0]), column_names.zone
-    source = TraceSource(path, format, towers, zone)
+    source = TraceSource((patterns[0],), format, towers, zone)
     sources = [path] if towers is None else [path, towers]
     return converted_inputs(lambda: read_source(source), sources, [format.value, zone], out), COLUMN_NAMES
 

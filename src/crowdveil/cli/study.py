@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdveil.cli.console import Verb, new_app, note, progress_bar, show_rows, working
+from crowdveil.cli.console import Verb, new_app, note, progress_bar, show_rows, warn, working
 from crowdveil.cli.options import PeriodName, read_real, read_whole, refuse, taking
 from crowdveil.cli.traces import TraceSource, source
 from crowdveil.errors import InputError
 from crowdveil.extras import require_extra
+from crowdveil.traces.several_files import find_trace_files
 
 if TYPE_CHECKING:
     from crowdveil.paper.cities import CitySource
@@ -26,7 +27,7 @@ Examples:
   crowdveil study tower-city --out study/towers
   crowdveil study tower-city --data calls.csv --towers towers.csv --out study/d4d
   crowdveil study synthetic-city --users 300 --out study/synthetic-300
-  crowdveil study own --data visits.csv --zone Europe/Berlin --out study/own
+  crowdveil study own --data "exports/*.csv" --zone Europe/Berlin --clock local --out study/own
   crowdveil study new-york --year --data dataset_TSMC2014_NYC.txt.xz --out study/year
   crowdveil study together --data study/ --out study/together
 """
@@ -92,7 +93,7 @@ def run(
     """
     require_extra("study", "plots")
     # matplotlib takes a second to load, which `crowdveil study --help` should not wait for.
-    from crowdveil.paper.cities import open_city
+    from crowdveil.paper.cities import inspect_own, open_city
     from crowdveil.paper.communities import open_community
     from crowdveil.paper.study import run_study
     from crowdveil.paper.year_study import run_year_study
@@ -101,18 +102,27 @@ def run(
     processes = None if workers is None else read_whole("workers", workers, 1, 256)
     if out.exists() and not out.is_dir():
         raise InputError("out", str(out), "is a file; name a folder")
-    for option, path in (("data", traces.data), ("towers", traces.towers)):
-        if path is not None and not path.exists():
-            raise InputError(option, str(path), "no such file or folder")
+    if traces.towers is not None and not traces.towers.exists():
+        raise InputError("towers", str(traces.towers), "no such file or folder")
+    if name is not CityName.own:
+        if len(traces.data) > 1:
+            raise InputError(
+                "data", list(traces.data), "should be one file or folder; only the study own reads several"
+            )
+        if traces.data and not Path(traces.data[0]).exists():
+            raise InputError("data", traces.data[0], "no such file or folder")
     city = _city(name, traces, cell_km, period, users)
     if name is CityName.together:
         refuse(
             {"year": year or None, "quick": quick or None, "workers": workers}, "applies only to studies; leave it out"
         )
-        _show_together(traces.data, out)
+        _show_together(Path(traces.data[0]) if traces.data else None, out)
         return
     with working("reading the traces"):
         (open_community if year else open_city)(city)
+    if name is CityName.own:
+        for finding in inspect_own(city).findings:
+            warn(finding.text)
     with progress_bar(name.value) as report:
         study = (run_year_study if year else run_study)(
             city, out, quick=quick, progress=report, step=note, workers=processes
@@ -132,16 +142,18 @@ def _city(
     columns = {f"{usual}_column": column for usual, column in traces.columns.items()}
     if name is not CityName.own:
         given = {"format": traces.format and traces.format.value, "zone": traces.zone, "cell_km": cell_km, **columns}
+        given["clock"] = traces.clock and traces.clock.value
         refuse({**given, "period": period and period.value}, "applies only to the study own; leave it out")
     if name not in (CityName.own, CityName.tower_city):
         refuse({"towers": traces.towers}, "applies only to the studies tower-city and own; leave it out")
     if name is CityName.synthetic_city:
-        refuse({"data": traces.data}, "applies not to synthetic-city, which has no traces; leave it out")
+        refuse({"data": traces.data or None}, "applies not to synthetic-city, which has no traces; leave it out")
     else:
         refuse({"users": users}, "applies only to the study synthetic-city; leave it out")
+    files = [str(path) for path in find_trace_files(traces.data)] if name is CityName.own else list(traces.data)
     return CitySource(
         name.value,
-        None if traces.data is None else str(traces.data),
+        files[0] if files else None,
         None if traces.towers is None else str(traces.towers),
         None if traces.format is None else traces.format.value,
         traces.zone,
@@ -149,6 +161,8 @@ def _city(
         read_real("cell_km", CELL_KM if cell_km is None else cell_km),
         PeriodName.week.value if period is None else period.value,
         read_whole("users", USERS if users is None else users, MIN_USERS, MAX_USERS),
+        None if traces.clock is None else traces.clock.value,
+        tuple(files[1:]),
     )
 
 

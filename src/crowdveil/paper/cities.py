@@ -36,7 +36,9 @@ from crowdveil.profile import (
 from crowdveil.profile.activity import seen_in
 from crowdveil.simulate.dataset import Dataset, split_periods
 from crowdveil.traces import (
+    Inspection,
     Visits,
+    inspect_visits,
     read_cabspotting,
     read_calls,
     read_foursquare,
@@ -46,6 +48,7 @@ from crowdveil.traces import (
     synthetic_visits,
     tower_positions,
 )
+from crowdveil.traces.clock import Clock
 from crowdveil.traces.read import TraceFormat
 from crowdveil.vocabulary import Period
 
@@ -78,6 +81,10 @@ class CitySource:
     period: Period = "week"
     users: int = 3000
     """How many people the synthetic city has."""
+    clock: Clock | None = None
+    """For tables: what times without an offset mean."""
+    more_data: tuple[str, ...] = ()
+    """Of one's own traces: further files."""
 
 
 def offsets(name: str) -> int:
@@ -112,20 +119,29 @@ def visits_of(source: CitySource) -> Visits:
     if source.name == "san-francisco":
         return read_cabspotting(source.data)
     if source.name == "own":
-        named = dict(source.columns)
-        return read_traces(
-            source.data,
-            format=source.format,
-            zone=source.zone,
-            towers=source.towers,
-            user=named.get("user"),
-            time=named.get("time"),
-            latitude=named.get("latitude"),
-            longitude=named.get("longitude"),
-        )
+        return inspect_own(source).visits
     if source.towers is None:
         raise InputError("towers", None, "call logs need the file of tower positions")
     return read_calls(source.data, source.towers)
+
+
+@lru_cache(maxsize=1)
+def inspect_own(source: CitySource) -> Inspection:
+    """Read one's own traces, and look at them as `crowdveil compare` does."""
+    assert source.data is not None
+    named = dict(source.columns)
+    visits = read_traces(
+        (source.data, *source.more_data),
+        format=source.format,
+        zone=source.zone,
+        clock=source.clock,
+        towers=source.towers,
+        user=named.get("user"),
+        time=named.get("time"),
+        latitude=named.get("latitude"),
+        longitude=named.get("longitude"),
+    )
+    return inspect_visits(visits)
 
 
 def squares(south: float, west: float, north: float, east: float, visits: Visits, offset: int) -> Grid:
@@ -203,7 +219,7 @@ def _own(source: CitySource, offset: int) -> Dataset:  # noqa: ARG001
     else:
         area = Grid.around(visits, cell_km=source.cell_km)
     periods, split = split_periods(visits, period=source.period)
-    title = Path(source.data or "").resolve().name
+    title = ", ".join(Path(one).resolve().name for one in (source.data or "", *source.more_data))
     return Dataset.from_visits(visits, area, periods, split, name=source.name, title=title)
 
 

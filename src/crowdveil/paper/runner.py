@@ -69,9 +69,14 @@ def _parts(case: Case) -> list[Case]:
 
 def digest_of(source: CitySource) -> str:
     """Return the SHA-256 of the traces, the towers and how they are read; a synthetic city is known by its name."""
-    how = {**asdict(source), "data": None, "towers": None}  # where files are does not matter, what is in them does
+    how = {
+        **asdict(source),
+        "data": None,
+        "more_data": len(source.more_data),
+        "towers": None,
+    }  # where files are does not matter, what is in them does
     digest = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
-    for path in (source.data, source.towers):
+    for path in (source.data, *source.more_data, source.towers):
         for file in _files(path):
             with file.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())

@@ -155,11 +155,16 @@ def _write(
 def _command(source: CitySource, quick: bool) -> str:
     """Write what would make the report again; where files are is nobody's business."""
     words = ["crowdveil", "study", source.name]
-    words += ["--data", "FILE"] * (source.data is not None)
+    words += ["--data", "FILE"] * ((source.data is not None) + len(source.more_data))
     words += ["--towers", "FILE"] * (source.towers is not None)
     words += ["--users", str(source.users)] * (source.name == "synthetic-city")
     if source.name == "own":
-        given = {"format": source.format, "zone": source.zone, **{f"{n}-column": c for n, c in source.columns}}
+        given = {
+            "format": source.format,
+            "zone": source.zone,
+            "clock": source.clock,
+            **{f"{n}-column": c for n, c in source.columns},
+        }
         words += [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
         words += ["--cell-km", f"{source.cell_km:g}", "--period", source.period]
     return shlex.join([*words, "--out", "FOLDER", *["--quick"] * quick])

@@ -75,6 +75,7 @@ def compare(
     methods: Sequence[Method] = METHODS,
     keep: Sequence[Oddity] = (),
     min_weeks: int = 1,
+    distinct: bool = False,
     workers: int = 1,
     partial: bool = False,
     name: str = "visits",
@@ -117,6 +118,7 @@ def compare(
         keep: What to count although it looks wrong, of `ODDITIES`: "future-times", "outlying-dates",
             "swapped-coordinates", "duplicates", "repeated-accounts" (default: all of these are left out, and said).
         min_weeks: Leave out users who were seen in fewer calendar weeks (default: 1, nobody).
+        distinct: Whether the same user, time and place counts once, also in one file with times in whole minutes.
         workers: How many processes simulate; the results are the same (default: 1, this one).
         partial: Whether an interruption gives the comparison over the seeds that are done (default: it is raised).
         name: What records call the data set.
@@ -162,7 +164,9 @@ def compare(
         wanted,
     )
     tell = notify or _warn
-    inspection = inspect_visits(visits, keep=keep, min_weeks=min_weeks) if isinstance(visits, Visits) else visits
+    inspection = visits
+    if isinstance(inspection, Visits):
+        inspection = inspect_visits(inspection, keep=keep, min_weeks=min_weeks, distinct=distinct)
     visits = inspection.visits
     for finding in inspection.findings:
         tell(finding.text)  # at once, because it may explain an error below

@@ -8,6 +8,7 @@ inspection      what is odd about visits, what was left out, and what to set; da
 visit_builder   which rows are kept, and under which reason others are dropped
 clock           time zones and times
 trace_files     opening of plain, compressed and Parquet files
+several_files   finds files by patterns, and puts the visits of several together
 synthetic_city  draws the visits of people who do not exist
 """
 

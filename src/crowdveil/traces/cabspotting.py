@@ -29,7 +29,7 @@ def read_cabspotting(
     """Read the folder as published, or the thinned CSV (plain, .gz or .xz)."""
     builder = VisitBuilder(Path(path), EXPECTED)
     if not builder.path.is_dir():
-        return read_table(path, time="utc", latitude="lat", longitude="lon", zone=zone, progress=progress)
+        return read_table(path, time="utc", latitude="lat", longitude="lon", zone=zone, clock="utc", progress=progress)
     clock = open_zone(zone)
     files = files_of(builder.path, "new_*.txt", EXPECTED)
     for done, file in enumerate(files, start=1):

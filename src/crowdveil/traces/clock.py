@@ -95,6 +95,14 @@ def _iso(text: str) -> tuple[float, float]:
     return since.days * 86_400 + since.seconds, NAN if offset is None else offset.total_seconds()
 
 
+def show_seconds(seconds: float) -> str:
+    """Write a time for an error."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds:.6g} s since 1970"
+
+
 def zone_offsets(zone: ZoneInfo, utc_s: FloatArray) -> FloatArray:
     """Return local time minus UTC in seconds at each instant; NaN where the instant is unknown or out of range."""
     known = (utc_s >= 0) & (utc_s < LATEST_S)

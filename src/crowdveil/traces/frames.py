@@ -7,7 +7,7 @@ frame and a CSV of the same rows give the same visits and the same counts of dro
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -17,7 +17,7 @@ import numpy as np
 from crowdveil.arrays import BoolArray, FloatArray, IntArray
 from crowdveil.dataframes import Backend, find_column, float_values, is_whole, make_frame, open_frame, whole_values
 from crowdveil.errors import FileFormatError, InputError
-from crowdveil.traces.clock import Clock, open_zone, read_iso, utc_and_offset, zone_offsets
+from crowdveil.traces.clock import Clock, open_zone, read_iso, show_seconds, utc_and_offset, zone_offsets
 from crowdveil.traces.visit_builder import LATEST_S, MAX_NUMBER, VisitBuilder, to_floats
 from crowdveil.traces.visits import Visits
 
@@ -275,7 +275,7 @@ class _Times:
 def _refuse_without_zone(name: str, seconds: FloatArray, stated: FloatArray) -> None:
     without = np.isfinite(seconds) & np.isnan(stated)
     if without.any():
-        first = _shown(float(seconds[without][0]))
+        first = show_seconds(float(seconds[without][0]))
         what = "has no time zone; say clock='utc', or clock='local' with the zone of the users, zone='Europe/Berlin'"
         raise InputError(f"time (column {name!r})", first, what)
 
@@ -283,19 +283,12 @@ def _refuse_without_zone(name: str, seconds: FloatArray, stated: FloatArray) -> 
 def _refuse_wrong_unit(name: str, utc_s: FloatArray, early: BoolArray) -> None:
     """A few times before 1971 are broken rows; when most are, the whole column is in another unit."""
     if 2 * int(early.sum()) > int(np.isfinite(utc_s).sum()):
-        first = _shown(float(utc_s[early][0]))
+        first = show_seconds(float(utc_s[early][0]))
         what = (
             f"lies before 1971, like {int(early.sum()):,} of {len(utc_s):,} rows: is the unit wrong? Pass numbers with "
             "time_unit='s', 'ms', 'us' or 'ns', or datetimes that were made with the right unit"
         )
         raise InputError(f"time (column {name!r})", first, what)
-
-
-def _shown(seconds: float) -> str:
-    try:
-        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    except (ValueError, OverflowError, OSError):
-        return f"{seconds:.6g} s since 1970"
 
 
 # Attached here and not written in the class, because the checks above make visits and so import the class.

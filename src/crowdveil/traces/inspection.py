@@ -17,7 +17,7 @@ import numpy as np
 from crowdveil.arrays import BoolArray, IntArray
 from crowdveil.errors import InputError
 from crowdveil.traces.dates import DAY_S, clock_fault, outlying_pieces, show_day, usual_days
-from crowdveil.traces.repeats import coarse_times, repeated_visits, repeating_accounts
+from crowdveil.traces.repeats import coarse_times, repeated_across_files, repeated_visits, repeating_accounts
 from crowdveil.traces.visit_builder import LATITUDE_RANGE
 from crowdveil.traces.visits import Visits
 
@@ -53,7 +53,8 @@ class VisitFinding(NamedTuple):
     """One thing that was found, in words."""
 
     kind: str
-    """One of `ODDITIES`, or what is only said: "clocks", "one-week-users", "shared-visits", "latitude-out-of-range"."""
+    """One of `ODDITIES`, or what is only said: "clocks", "one-week-users", "shared-visits", "latitude-out-of-range" or
+    "identical-rows"."""
     visits: int
     users: int
     left_out: bool
@@ -70,7 +71,12 @@ class Inspection:
 
 
 def inspect_visits(
-    visits: Visits, *, keep: Sequence[Oddity] = (), min_weeks: int = 1, now_s: float | None = None
+    visits: Visits,
+    *,
+    keep: Sequence[Oddity] = (),
+    min_weeks: int = 1,
+    distinct: bool = False,
+    now_s: float | None = None,
 ) -> Inspection:
     """Find what is odd about some visits; leave out what would spoil a result.
 
@@ -79,6 +85,7 @@ def inspect_visits(
         keep: What to leave in: "future-times", "outlying-dates", "swapped-coordinates", "duplicates" or
             "repeated-accounts".
         min_weeks: Leave out users who were seen in fewer calendar weeks (default: 1, which leaves out nobody).
+        distinct: Whether the same user, time and place counts once, also in one file with times in whole minutes.
         now_s: What counts as now, in seconds since 1970 (default: this machine's clock).
 
     What was left out is counted by reason in `visits.dropped` of the result. Users without a visit left are gone.
@@ -93,9 +100,11 @@ def inspect_visits(
         raise InputError("keep", unknown[0], f"should be one of {', '.join(ODDITIES)}")
     if min_weeks < 1:
         raise InputError("min_weeks", min_weeks, "should be a whole number of weeks, at least 1")
+    if distinct and "duplicates" in keep:
+        raise InputError("distinct", distinct, 'can\'t be combined with keeping "duplicates"')
     if not len(visits):
         return Inspection(visits, ())
-    state = _State(visits, keep, time.time() if now_s is None else now_s)
+    state = _State(visits, keep, distinct, time.time() if now_s is None else now_s)
     findings = [found for look in LOOKS for found in look(state)]
     if min_weeks > 1:
         few = _weeks_seen(visits.where(state.good)) < min_weeks
@@ -106,8 +115,8 @@ def inspect_visits(
 class _State:
     """The visits that are still good, and how many were left out for which reason."""
 
-    def __init__(self, visits: Visits, keep: Sequence[Oddity], now_s: float) -> None:
-        self.visits, self.keep, self.now_s = visits, keep, now_s
+    def __init__(self, visits: Visits, keep: Sequence[Oddity], distinct: bool, now_s: float) -> None:
+        self.visits, self.keep, self.distinct, self.now_s = visits, keep, distinct, now_s
         self.good: BoolArray = np.ones(len(visits), dtype=bool)
         self.left_out: dict[str, int] = {}
 
@@ -216,10 +225,19 @@ def _swapped(state: _State) -> Iterator[VisitFinding]:
 
 
 def _repeated(state: _State) -> Iterator[VisitFinding]:
-    if coarse_times(state.visits):
-        return  # two calls in the same minute through the same tower are two calls
-    text = "Found {some} of {users} with the same user, time and place as another visit: do files overlap?"
-    yield from state.found("duplicates", repeated_visits(state.visits), text, "")
+    if state.visits.file is not None:
+        text = "Found {some} of {users} that an earlier file has too: the files overlap."
+        yield from state.found("duplicates", repeated_across_files(state.visits), text, "")
+    coarse = coarse_times(state.visits)
+    if coarse and not state.distinct:
+        # two calls in the same minute through the same tower are two calls
+        yield from _identical(state)
+        return
+    if "duplicates" not in state.keep or state.visits.file is None:
+        text = "Found {some} of {users} with the same user, time and place as another visit: do files overlap?"
+        yield from state.found("duplicates", repeated_visits(state.visits), text, "")
+    if coarse:
+        return
     whole, partly = repeating_accounts(state.visits, state.good)
     if whole:
         number = len(whole)
@@ -236,6 +254,20 @@ def _repeated(state: _State) -> Iterator[VisitFinding]:
             f"{len(partly):,} {pairs} many visits ({some}). They are kept; if they are one person, give them one name."
         )
         yield VisitFinding("shared-visits", 0, len(np.unique(np.array(partly))), False, text)
+
+
+def _identical(state: _State) -> Iterator[VisitFinding]:
+    if "duplicates" in state.keep:
+        return
+    again = repeated_visits(state.visits) & state.good
+    number, users = int(again.sum()), len(np.unique(state.visits.user[again]))
+    if number:
+        told = (
+            f"Found {_count(number, 'visit')} of {_count(users, 'user')} with the same user, time and place as another"
+        )
+        why = "times are in whole minutes, so that they may be true ones"
+        text = f"{told}. They are kept, because {why}; to count each once, set distinct (--distinct)."
+        yield VisitFinding("identical-rows", number, users, False, text)
 
 
 def _names(visits: Visits, pairs: Sequence[tuple[int, int]]) -> list[tuple[str, str]]:

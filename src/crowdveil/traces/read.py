@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
@@ -16,6 +17,7 @@ from crowdveil.traces.clock import Clock
 from crowdveil.traces.foursquare import MONTHS, read_foursquare
 from crowdveil.traces.geolife import read_geolife
 from crowdveil.traces.gpx import read_gpx
+from crowdveil.traces.several_files import find_trace_files, merge_visits
 from crowdveil.traces.snap import read_snap
 from crowdveil.traces.table import read_table
 from crowdveil.traces.timeline import read_timeline
@@ -35,7 +37,7 @@ START_CHARACTERS = 65_536
 
 
 def read_traces(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     *,
     format: TraceFormat | None = None,  # noqa: A002
     zone: str | None = None,
@@ -48,10 +50,11 @@ def read_traces(
     towers: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Visits:
-    """Read visits from a file or folder of any known format.
+    """Read visits from files or folders of any known format.
 
     Args:
-        path: The file (plain, .gz or .xz), or the folder for geolife and cabspotting.
+        path: The file (plain, .gz or .xz), a folder (of tables, or of geolife or cabspotting), a pattern such as
+            "exports/*.csv", or a list of these. Users of one name in several files are one person.
         format: "table" (CSV or Parquet by the names of columns), "foursquare", "geolife", "cabspotting", "snap",
             "calls", "gpx" or "timeline" (default: recognised by the content).
         zone: The time zone of all users, such as "Europe/Berlin" (default: what the format states, else UTC).
@@ -60,11 +63,13 @@ def read_traces(
         latitude: For tables: the column of the latitude in degrees (default: "latitude").
         longitude: For tables: the column of the longitude in degrees (default: "longitude").
         offset_minutes: For tables: the column of local time minus UTC, in minutes.
-        clock: For tables: what a time without offset means, "utc" (default) or "local" (needs `zone`).
+        clock: For tables: what a time without offset means, "utc" or "local" (the clock of `zone`). It has to be said
+            where there are such times and a zone is given; without a zone they are UTC.
         towers: For calls: the file with the positions of the towers (id, latitude, longitude).
         progress: Called with what is done and the total, in bytes of a file or files of a folder.
 
-    Rows that cannot be used are counted by reason in `visits.dropped`.
+    Rows that cannot be used are counted by reason in `visits.dropped`. Rows that several files have are still there:
+    `inspect_visits`, and so `compare`, leaves them out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,12 +78,54 @@ def read_traces(
     ...     read_traces(file, zone="Europe/Berlin")
     Visits(1 of 1 users)
     """
-    if not isinstance(path, str | PathLike):
-        raise InputError("path", type(path).__name__, "should be a file or folder; for a frame use Visits.from_frame")
-    path = Path(path)
+    patterns = _named_paths(path)
     if format is not None and format not in TRACE_FORMATS:
         raise InputError("format", format, f"should be one of {', '.join(TRACE_FORMATS)}")
-    columns = {"user": user, "time": time, "latitude": latitude, "longitude": longitude}
+    files = find_trace_files(patterns)
+    sizes = [one.stat().st_size if one.is_file() else 0 for one in files]
+    parts = []
+    for number, file in enumerate(files):
+        report = progress
+        if progress is not None and len(files) > 1:
+            report = partial(_report_part, progress, sum(sizes[:number]), sizes[number], sum(sizes))
+        parts.append(
+            _read_one(
+                file,
+                format,
+                zone,
+                {"user": user, "time": time, "latitude": latitude, "longitude": longitude},
+                offset_minutes,
+                clock,
+                towers,
+                report,
+            )
+        )
+    return merge_visits(parts)
+
+
+def _named_paths(path: object) -> list[str | Path]:
+    named = path if isinstance(path, list | tuple) else [path]
+    if named and all(isinstance(one, str | PathLike) for one in named):
+        return list(named)
+    shown = type(path).__name__ if named else path
+    raise InputError("path", shown, "should be files or folders; for a frame use Visits.from_frame")
+
+
+def _report_part(progress: Progress, before: int, size: int, every: int, done: int, total: int) -> None:
+    """Report the bytes of one file of several."""
+    progress(before + round(size * done / max(1, total)), every)
+
+
+def _read_one(
+    path: Path,
+    format: TraceFormat | None,  # noqa: A002
+    zone: str | None,
+    columns: Mapping[str, str | None],
+    offset_minutes: str | None,
+    clock: Clock | None,
+    towers: str | Path | None,
+    progress: Progress | None,
+) -> Visits:
     for_tables = {**columns, "offset_minutes": offset_minutes, "clock": clock}
     kind = format or recognise_format(path, columns=columns, towers=towers)
     if kind != "table":
@@ -94,7 +141,7 @@ def read_traces(
             **{name: columns[name] or usual for name, usual in COLUMNS.items()},
             offset_minutes=offset_minutes,
             zone=zone,
-            clock=clock or "utc",
+            clock=clock,
             progress=progress,
         ),
         "foursquare": lambda: read_foursquare(path, zone=zone, progress=progress),
@@ -160,7 +207,8 @@ def _recognise_folder(path: Path) -> TraceFormat:
             return "geolife"
         if next(path.rglob("new_*.txt"), None) is not None:
             return "cabspotting"
-    raise FileFormatError(f"{path}: holds neither *.plt (geolife) nor new_*.txt (cabspotting); {_known()}")
+    what = "holds neither tables (.csv, .tsv, .parquet) nor *.plt (geolife) nor new_*.txt (cabspotting)"
+    raise FileFormatError(f"{path}: {what}; {_known()}")
 
 
 def _recognise_lines(lines: list[str]) -> TraceFormat:

@@ -41,6 +41,28 @@ def repeated_visits(visits: Visits) -> BoolArray:
     return repeated
 
 
+def repeated_across_files(visits: Visits) -> BoolArray:
+    """Mark visits that an earlier file has too; of those that one file has several times, each needs its own there.
+
+    Two files that overlap, and have two calls of one minute twice each, thus have two calls together.
+    """
+    if visits.file is None:
+        return np.zeros(len(visits), dtype=bool)
+    place = (visits.longitude, visits.latitude, visits.utc_s, visits.user)
+    order = np.lexsort((visits.file, *place))
+    same_place = np.logical_and.reduce([column[order][1:] == column[order][:-1] for column in place])
+    file = visits.file[order]
+    count = np.arange(len(order))  # how many equal rows came before in the same file
+    starts = np.flatnonzero(np.concatenate([[True], ~(same_place & (file[1:] == file[:-1]))]))
+    count -= np.repeat(starts, np.diff([*starts, len(order)]))
+    group = np.concatenate([[0], np.cumsum(~same_place)])
+    again = np.lexsort((file, count, group))
+    equal = (np.diff(group[again]) == 0) & (np.diff(count[again]) == 0)
+    repeated = np.zeros(len(visits), dtype=bool)
+    repeated[order[again[1:][equal]]] = True
+    return repeated
+
+
 def repeating_accounts(visits: Visits, good: BoolArray) -> tuple[list[AccountPair], list[AccountPair]]:
     """Find pairs of users with the same visits at the same seconds.
 

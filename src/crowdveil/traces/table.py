@@ -9,9 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import numpy as np
+
+from crowdveil.arrays import FloatArray
 from crowdveil.errors import InputError
 from crowdveil.extras import has_extra, require_extra
-from crowdveil.traces.clock import Clock, open_zone, read_times, utc_and_offset
+from crowdveil.traces.clock import Clock, open_zone, read_times, show_seconds, utc_and_offset
 from crowdveil.traces.layout import Rows
 from crowdveil.traces.trace_files import csv_batches, is_parquet
 from crowdveil.traces.visit_builder import VisitBuilder, to_floats
@@ -31,17 +34,18 @@ def read_table(
     longitude: str = "longitude",
     offset_minutes: str | None = None,
     zone: str | None = None,
-    clock: Clock = "utc",
+    clock: Clock | None = None,
     progress: Progress | None = None,
 ) -> Visits:
     """Read a CSV with a heading, plain, .gz or .xz, or a Parquet file.
 
     Times are ISO or Unix (seconds, or milliseconds by their size), in Parquet also timestamps. `clock` says what an ISO
-    time without offset, or a timestamp without time zone, means.
+    time without offset, or a timestamp without time zone, means: "utc", or "local" time of `zone`. Where a zone is
+    given and there are such times, it has to be said.
     Local time comes from the column `offset_minutes` or from the time zone `zone`; without either, from the offsets in
     the ISO times; without those it is UTC.
     """
-    if clock not in ("utc", "local"):
+    if clock not in (None, "utc", "local"):
         raise InputError("clock", clock, "should be 'utc' or 'local'")
     if clock == "local" and zone is None:
         raise InputError("clock", clock, "needs a zone; give the time zone of these local times")
@@ -80,7 +84,7 @@ def _add(
     builder: VisitBuilder,
     part: Rows | list[tuple[str, ...]],
     wall: ZoneInfo | None,
-    clock: Clock,
+    clock: Clock | None,
     has_offsets: bool,
 ) -> None:
     """Add rows that were read as numbers, or columns of text: user, time, latitude, longitude and perhaps offsets."""
@@ -92,13 +96,26 @@ def _add(
         numbers = [to_floats(column) for column in texts]
     else:
         seconds, stated, numbers = part.seconds, part.stated, part.numbers
-    utc_s, offset_s = utc_and_offset(seconds, stated, wall, clock)
+    if wall is not None and clock is None:
+        _refuse_unknown_clock(builder.path, wall, seconds, stated)
+    utc_s, offset_s = utc_and_offset(seconds, stated, wall, clock or "utc")
     if has_offsets:
         offset_s = 60 * numbers[2]
     if isinstance(part, list):
         builder.add(who, utc_s, offset_s, numbers[0], numbers[1])
     else:
         builder.add_numbered(part.names, part.of_name, utc_s, offset_s, numbers[0], numbers[1])
+
+
+def _refuse_unknown_clock(path: Path, wall: ZoneInfo, seconds: FloatArray, stated: FloatArray) -> None:
+    without = np.isfinite(seconds) & np.isnan(stated)
+    if without.any():
+        first = show_seconds(float(seconds[without][0]))
+        what = (
+            f"times in {path}, such as {first}, state no offset from UTC; say 'local' if clocks in {wall.key} "
+            "showed them, 'utc' if they are UTC"
+        )
+        raise InputError("clock", None, what)
 
 
 def _csv_columns(

@@ -41,6 +41,8 @@ class Visits:
     longitude: FloatArray
     dropped: Mapping[str, int] = field(default_factory=dict)
     """How many rows were left out, by reason."""
+    file: IntArray | None = None
+    """Number of the file that each visit was read from, where there were several."""
 
     if TYPE_CHECKING:  # attached by `frames`, which needs the readers' checks, which need this class
 
@@ -70,6 +72,8 @@ class Visits:
             "latitude": as_floats("latitude", self.latitude),
             "longitude": as_floats("longitude", self.longitude),
         }
+        if self.file is not None:
+            columns["file"] = np.asarray(self.file, dtype=np.int64)
         for name, column in columns.items():
             if column.shape != columns["user"].shape or column.ndim != 1:
                 raise InputError(name, column.shape, f"should have one entry for each of {len(columns['user'])} visits")
@@ -108,6 +112,7 @@ class Visits:
             self.latitude[mask],
             self.longitude[mask],
             self.dropped,
+            None if self.file is None else self.file[mask],
         )
 
     def of_users(self, keep: ArrayLike) -> Visits:
@@ -125,6 +130,7 @@ class Visits:
             self.latitude[there],
             self.longitude[there],
             self.dropped,
+            None if self.file is None else self.file[there],
         )
 
 
