@@ -26,6 +26,7 @@ from pathlib import Path
 from crowdveil.area import Area
 from crowdveil.certify import Certificate
 from crowdveil.client import explain
+from crowdveil.client.device_status import AnswerStatus, DeviceStatus
 from crowdveil.client.events import LedgerEntry, ReportKey
 from crowdveil.client.excluded import ExcludedPlace, excluded_cells
 from crowdveil.client.explain import Explanation
@@ -249,19 +250,33 @@ class Device:
             raise NoOpenRound("There is nothing to renew now: your answer is still in use. Try again later.")
         return self._send(self._take_seat_and_draw(campaign, history, _card(invite, link), link, agree))
 
-    def status(self, campaign: str) -> ParticipantStatus:
-        """Ask the server whether this device was selected in a campaign that it joined."""
-        entry = self._joined(campaign)
-        if entry.state == "withdrawn":
+    def status(self, campaign: str) -> DeviceStatus:
+        """Ask the server whether this device was selected in a campaign that it joined.
+
+        Of a panel whose answer was renewed it asks for each answer, because selections used the earlier ones too.
+        """
+        newest = self._joined(campaign)
+        mine = [
+            one
+            for one in self.ledger.entries().values()
+            if (one.key[:2], one.server) == (newest.key[:2], self.server) and one.state != "withdrawn"
+        ]
+        if not mine:
             raise CampaignRefused(f"You left campaign {campaign}, so you cannot be selected in it.")
+        found = [(one.key.report, self._status_of(one)) for one in sorted(mine, key=lambda one: one.key.report)]
+        answers = tuple(AnswerStatus(number, status) for number, status in found if status is not None)
+        if not answers:
+            raise CampaignRefused(f"You have not answered campaign {campaign} yet: this phone has no seat in it.")
+        return DeviceStatus(answers)
+
+    def _status_of(self, entry: LedgerEntry) -> ParticipantStatus | None:
+        """Ask what became of one answer; None if it was begun, but has no seat."""
         try:
-            status = self._client.status(campaign, entry.secret)
+            status = self._client.status(entry.campaign, entry.secret)
         except ServerRefused as error:
             if error.kind != "unknown-participant" or entry.state != "joining":
                 raise
-            raise CampaignRefused(
-                f"You have not answered campaign {campaign} yet: this phone has no seat in it."
-            ) from None
+            return None
         if status.offer is not None and status.offer != entry.offer:
             raise CampaignRefused(
                 "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",

@@ -31,6 +31,7 @@ import { NULL } from "../vocabulary";
 import { findSplit } from "../wire/notices";
 import { reportBytes, type Announcement, type ParticipantStatus, type Seat } from "../wire/participant";
 import { verifyNotice, type RoundNotice, type Terms } from "../wire/terms";
+import { deviceStatus, type AnswerStatus, type DeviceStatus } from "./device_status";
 import type { LedgerEntry, ReportKey } from "./events";
 import { excludedCells, type ExcludedPlace } from "./excluded";
 import {
@@ -249,18 +250,24 @@ export class Device {
     return this.send(await this.takeSeatAndDraw(campaign, pickPlace, options, link));
   }
 
-  /** Ask the server whether this device was selected in a campaign that it joined. */
-  async status(campaign: string): Promise<ParticipantStatus> {
-    const { secret, state, offer } = await this.joined(campaign);
-    if (state === "withdrawn") throw new CampaignRefused(`You left campaign ${campaign}, so you cannot be selected in it.`);
-    const status = await this.statusOf(campaign, secret, state === "joining");
-    if (status.offer !== null && status.offer !== offer) {
-      throw new CampaignRefused(
-        "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",
-        `It announced ${quoted(offer)}.`,
-      );
+  /**
+   * Ask the server whether this device was selected in a campaign that it joined. Of a panel whose answer was renewed it asks for
+   * each answer, because selections used the earlier ones too.
+   */
+  async status(campaign: string): Promise<DeviceStatus> {
+    const { serverKey } = (await this.joined(campaign)).key;
+    const mine = (await this.ledger.entries()).filter(
+      ({ key, server, state }) =>
+        key.serverKey === serverKey && key.campaign === campaign && server === this.server && state !== "withdrawn",
+    );
+    if (mine.length === 0) throw new CampaignRefused(`You left campaign ${campaign}, so you cannot be selected in it.`);
+    const answers: AnswerStatus[] = [];
+    for (const entry of mine.toSorted((one, other) => one.key.report - other.key.report)) {
+      const status = await this.statusOf(entry);
+      if (status !== null) answers.push({ round: entry.key.report, status });
     }
-    return status;
+    if (answers.length === 0) throw new CampaignRefused(`You have not answered campaign ${campaign} yet: this phone has no seat in it.`);
+    return deviceStatus(answers);
   }
 
   /**
@@ -334,13 +341,22 @@ export class Device {
     return link;
   }
 
-  private async statusOf(campaign: string, secret: string, joining: boolean): Promise<ParticipantStatus> {
+  /** Ask what became of one answer; null if it was begun, but has no seat. */
+  private async statusOf({ key, secret, state, offer }: LedgerEntry): Promise<ParticipantStatus | null> {
+    let status: ParticipantStatus;
     try {
-      return await this.client.status(campaign, secret);
+      status = await this.client.status(key.campaign, secret);
     } catch (error) {
-      if (!(error instanceof ServerRefused && error.kind === "unknown-participant" && joining)) throw error;
-      throw new CampaignRefused(`You have not answered campaign ${campaign} yet: this phone has no seat in it.`);
+      if (!(error instanceof ServerRefused && error.kind === "unknown-participant" && state === "joining")) throw error;
+      return null;
     }
+    if (status.offer !== null && status.offer !== offer) {
+      throw new CampaignRefused(
+        "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",
+        `It announced ${quoted(offer)}.`,
+      );
+    }
+    return status;
   }
 
   private async joined(campaign: string): Promise<LedgerEntry> {
