@@ -13,7 +13,7 @@ from crowdveil.client import Device, HttpReply, HttpRequest, Ledger
 from crowdveil.client.device_status import AnswerStatus, describe_use_of_answers
 from crowdveil.client.explain import BEING_CHOSEN, ONCE, Explanation
 from crowdveil.client.invite_link import InviteLink
-from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, OwnerDeclined, ServerUnreachable
+from crowdveil.errors import CampaignRefused, InputError, InviteNeeded, NoOpenRound, OwnerDeclined, ServerUnreachable
 from crowdveil.store import open_store
 from crowdveil.wire import PROTOCOL, CampaignPlan, PanelRequest, ParticipantState, ParticipantStatus
 from tests.client.fake_server import FakeServer, new_device, small_policy, without_waiting
@@ -211,6 +211,22 @@ def test_an_interrupted_renewal_asks_its_owner_again_and_picks_from_the_history_
 
 def no_seat() -> HttpReply:
     raise ServerUnreachable("no seat")
+
+
+def test_a_renewal_shows_the_invite_of_the_first_answer_where_no_other_is_given(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = answered_once(tmp_path, server)
+    assert mine.renew(NAME, HISTORY).state == "acknowledged"
+    assert invites_of(server) == ["first", "first"]
+
+
+def test_without_an_invite_a_device_says_that_one_is_needed_and_begins_nothing(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = device(tmp_path, server)
+    with pytest.raises(InviteNeeded, match="This campaign needs an invite link"):
+        mine.join(NAME, HISTORY)
+    assert invites_of(server) == []
+    assert mine.ledger.entries() == {}
 
 
 def test_a_renewal_shows_the_invite_or_else_the_links(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from crowdveil.client.participant_client import ParticipantClient
 from crowdveil.client.retry import RetryPolicy
 from crowdveil.client.transport import Transport
 from crowdveil.draw import draw
-from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, OwnerDeclined, ServerRefused
+from crowdveil.errors import CampaignRefused, InputError, InviteNeeded, NoOpenRound, OwnerDeclined, ServerRefused
 from crowdveil.limits import Charge, Lattice, check_policy, check_terms
 from crowdveil.limits.map_checks import NOT_TAKING_PART
 from crowdveil.policy.policy import Policy
@@ -386,6 +386,7 @@ class Device:
         notices: list[RoundNotice] = []
         for _ in range(SEAT_ATTEMPTS):
             checked = self.check_campaign(campaign, link)
+            invite = self._invite_for(checked, invite)
             notices.append(checked.notice)
             split = find_split(notices, checked.terms.server_key)
             if split is not None:
@@ -413,6 +414,16 @@ class Device:
             f"{checked.terms.hash[:12]} is announced.",
         )
 
+    def _invite_for(self, checked: CheckedCampaign, given: str | None) -> str | None:
+        """Return the invite that was given, or the one that this device took its earlier seat in the panel with."""
+        if given is not None or checked.terms.enrolment == "open":
+            return given
+        entries = self.ledger.entries()
+        known = [one.invite for one in entries.values() if one.key[:2] == checked.key[:2] and one.invite]
+        if not known and checked.key not in entries:
+            raise InviteNeeded("This campaign needs an invite link. Join with the link that you were given.")
+        return known[-1] if known else None
+
     def _wait_for_interval(self, since: float) -> None:
         interval_s = self.settings.seat_interval_s
         if interval_s > 0:
@@ -432,9 +443,8 @@ class Device:
                 )
             if seat.terms_hash != checked.terms.hash:
                 return seat
-            entry = self.ledger.seat(
-                key, {"participant": seat.participant, "round": seat.round, "policy_hash": seat.policy_hash}
-            )
+            body = {"participant": seat.participant, "round": seat.round, "policy_hash": seat.policy_hash}
+            entry = self.ledger.seat(key, body if invite is None else {**body, "invite": invite})
         return _seat_of(entry)
 
     def _draw(self, checked: CheckedCampaign, place: Place) -> LedgerEntry:

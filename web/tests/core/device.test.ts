@@ -333,6 +333,19 @@ describe("a device in a panel", () => {
     expect(new Set(secrets).size).toBe(2);
   });
 
+  test("shows the invite of its first answer again, and begins nothing without one", async () => {
+    const { device, server, ledger } = await made(await makePolicy());
+    const invited = (number: number) => ({ terms: { ...PANEL, enrolment: "invite" }, notice: { round: number } });
+    server.announced = invited(0);
+    await expect(device.join(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/This campaign needs an invite link/);
+    expect(await ledger.entries()).toEqual([]);
+    await device.join(CAMPAIGN, () => SOMEWHERE, { ...agreed, invite: "mine" });
+    server.announced = invited(1);
+    await device.renew(CAMPAIGN, () => SOMEWHERE, agreed);
+    const shown = server.requests.filter(({ path }) => path.endsWith("/seats")).map(({ body }) => new TextDecoder().decode(body ?? undefined));
+    expect(shown.map((body) => (JSON.parse(body) as { invite: string }).invite)).toEqual(["mine", "mine"]);
+  });
+
   test("goes on with a renewal that was interrupted, and draws nothing twice", async () => {
     const { device, server, ledger } = await made(await makePolicy());
     server.announced = round(0);

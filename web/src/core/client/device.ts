@@ -15,7 +15,7 @@
 import type { Area } from "../area/area";
 import { explain, type Certificate } from "../certify/certificate";
 import { draw } from "../draw";
-import { CampaignRefused, InputError, NoOpenRound, OwnerDeclined, quoted, ServerRefused, UnexpectedAnswer } from "../errors";
+import { CampaignRefused, InputError, InviteNeeded, NoOpenRound, OwnerDeclined, quoted, ServerRefused, UnexpectedAnswer } from "../errors";
 import { chargeOf, type Charge } from "../limits/charge";
 import { latticeOf, type Lattice } from "../limits/lattices";
 import { NOT_TAKING_PART } from "../limits/map_checks";
@@ -380,6 +380,7 @@ export class Device {
     for (let attempt = 0; attempt < SEAT_ATTEMPTS; attempt++) {
       const checked = await this.checkCampaign(campaign, link);
       const { terms } = checked.announcement;
+      const card = await this.inviteFor(checked, invite ?? link?.invite ?? null);
       notices.push(checked.notice);
       checkNoSplit(notices, terms.serverKey);
       const sinceS = this.environment.monotonicS();
@@ -388,7 +389,7 @@ export class Device {
         throw new OwnerDeclined(`You declined to answer campaign ${campaign}. This phone sent nothing.`);
       }
       await this.waitForInterval(sinceS);
-      const seat = await this.seat(checked, invite ?? link?.invite ?? null);
+      const seat = await this.seat(checked, card);
       const { round } = checked.notice;
       mismatch =
         `The seat is in round ${seat.round + 1} under policy ${seat.policyHash.slice(0, 12)} and terms ` +
@@ -401,6 +402,21 @@ export class Device {
       "The server gave this phone other conditions than it announced to everyone. This phone did not answer.",
       mismatch,
     );
+  }
+
+  /** The invite that was given, or the one that this device took its earlier seat in the panel with. */
+  private async inviteFor(checked: CheckedCampaign, given: string | null): Promise<string | null> {
+    const { terms } = checked.announcement;
+    if (given !== null || terms.enrolment === "open") return given;
+    const mine = (await this.ledger.entries()).filter(
+      ({ key }) => key.serverKey === terms.serverKey && key.campaign === terms.campaign,
+    );
+    const known = mine.findLast(({ invite }) => invite !== "")?.invite;
+    const begun = mine.some(({ key }) => key.report === keyOf(checked).report);
+    if (known === undefined && !begun) {
+      throw new InviteNeeded("This campaign needs an invite link. Join with the link that you were given.");
+    }
+    return known ?? null;
   }
 
   private async waitForInterval(sinceS: number): Promise<void> {
@@ -422,7 +438,7 @@ export class Device {
         `You asked to take part in ${quoted(campaign)}, but the server answered for ${quoted(seat.campaign)}.`,
       );
     }
-    return seat.termsHash === terms.hash ? seatOf(await this.ledger.seat(key, seat)) : seat;
+    return seat.termsHash === terms.hash ? seatOf(await this.ledger.seat(key, seat, invite)) : seat;
   }
 
   private draw(checked: CheckedCampaign, place: Place): Promise<LedgerEntry> {
