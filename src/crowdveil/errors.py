@@ -6,6 +6,7 @@
     ├── MissingExtraError     a part of the project that is not installed; names the extra to install
     ├── NotPrivateError       a draw from a policy without a valid certificate
     ├── CampaignRefused       a device does not take part in a campaign, and why
+    │   ├── InviteNeeded      the campaign is for people with an invite, and the device was given none
     │   ├── OutsideLimits     the campaign asks for more than the owner's limits allow
     │   │   └── LimitReached  the owner's limit for all campaigns together does not allow another one like this
     │   ├── OwnerDeclined     the device's owner was asked and said no
@@ -91,6 +92,10 @@ class CampaignRefused(CrowdveilError):
     def __reduce__(self) -> tuple[type[CampaignRefused], tuple[str, ...]]:
         """Keep all fields when the error is sent to another process."""
         return type(self), (str(self), self.figures)
+
+
+class InviteNeeded(CampaignRefused):
+    """The campaign is for people with an invite, and the device was given none."""
 
 
 class OutsideLimits(CampaignRefused):

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from crowdveil.client import Device, HttpReply, HttpRequest, Ledger
-from crowdveil.client.explain import ONCE, Explanation, describe_use_of_answer
+from crowdveil.client.device_status import AnswerStatus, describe_use_of_answers
+from crowdveil.client.explain import BEING_CHOSEN, ONCE, Explanation
 from crowdveil.client.invite_link import InviteLink
-from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, OwnerDeclined, ServerUnreachable
+from crowdveil.errors import CampaignRefused, InputError, InviteNeeded, NoOpenRound, OwnerDeclined, ServerUnreachable
 from crowdveil.store import open_store
 from crowdveil.wire import PROTOCOL, CampaignPlan, PanelRequest, ParticipantState, ParticipantStatus
 from tests.client.fake_server import FakeServer, new_device, small_policy, without_waiting
@@ -81,10 +82,10 @@ def test_fifty_two_selections_use_one_answer_and_the_ledger_has_one_charge(
     assert mine.join(NAME, HISTORY).state == "acknowledged"
     assert (mine.ledger.spent(), len(mine.ledger.entries())) == (spent, 1)
     status = mine.status(NAME)
-    assert (status.selections, status.state) == (52, "selected")
+    assert (status.answers[0].status.selections, status.state) == (52, "selected")
     assert ONCE in told[0].text
     assert "uses for any number of selections" in told[0].text
-    assert "used 52 times" in describe_use_of_answer(status)
+    assert "used 52 times" in describe_use_of_answers(status.answers)
 
 
 def test_an_answer_is_renewed_only_in_a_later_round_with_the_owners_yes_and_a_charge_of_its_own(
@@ -108,6 +109,40 @@ def test_an_answer_is_renewed_only_in_a_later_round_with_the_owners_yes_and_a_ch
     assert renewed.participant != first.participant
     assert mine.ledger.spent().epsilon_per_km == pytest.approx(2 * panel().epsilon_per_km)
     assert mine.status(NAME).state == "reported"
+
+
+def test_who_renewed_sees_what_became_of_each_answer(server: ServerHarness, tmp_path: Path) -> None:
+    server.start(panel(rounds=2))
+    mine = device(tmp_path, server)
+    first = mine.join(NAME, HISTORY)
+    server.step(DAY_S)
+    for number in range(3):
+        select(server, number)
+    server.step(90 * DAY_S)
+    renewed = mine.renew(NAME, HISTORY)
+    status = mine.status(NAME)
+    assert [(one.round, one.status.participant) for one in status.answers] == [
+        (0, first.participant),
+        (1, renewed.participant),
+    ]
+    assert (status.state, status.offer) == ("selected", panel().offer)
+    assert status.answers[0].status.chosen == (0, 1, 2)
+    assert status.answers[1].status.state == "reported"
+    said = describe_use_of_answers(status.answers)
+    assert "Your answer in round 1 was used 3 times; you were chosen by selections 1, 2, 3." in said
+    assert "Your answer in round 2 was not used for a selection yet." in said
+    assert said.count(BEING_CHOSEN) == 1
+
+
+def test_a_renewal_without_a_seat_does_not_hide_the_answer_before_it(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = answered_once(tmp_path, server)
+    server.interfere = lambda request, reply: no_seat() if request.path.endswith("/seats") else reply
+    with pytest.raises(ServerUnreachable):
+        mine.renew(NAME, HISTORY)
+    server.interfere = lambda _, reply: reply
+    server.seats = dict(list(server.seats.items())[:1])
+    assert [one.round for one in mine.status(NAME).answers] == [0]
 
 
 def test_a_campaign_that_asks_once_cannot_be_renewed_nor_one_that_was_left(
@@ -188,6 +223,22 @@ def test_an_interrupted_renewal_asks_its_owner_again_and_picks_from_the_history_
 
 def no_seat() -> HttpReply:
     raise ServerUnreachable("no seat")
+
+
+def test_a_renewal_shows_the_invite_of_the_first_answer_where_no_other_is_given(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = answered_once(tmp_path, server)
+    assert mine.renew(NAME, HISTORY).state == "acknowledged"
+    assert invites_of(server) == ["first", "first"]
+
+
+def test_without_an_invite_a_device_says_that_one_is_needed_and_begins_nothing(tmp_path: Path) -> None:
+    server = panel_server()
+    mine = device(tmp_path, server)
+    with pytest.raises(InviteNeeded, match="This campaign needs an invite link"):
+        mine.join(NAME, HISTORY)
+    assert invites_of(server) == []
+    assert mine.ledger.entries() == {}
 
 
 def test_a_renewal_shows_the_invite_or_else_the_links(tmp_path: Path) -> None:
@@ -359,4 +410,4 @@ def test_only_a_panel_says_that_one_answers_once(tmp_path: Path) -> None:
 def test_what_an_answer_was_used_for_is_said(selections: int, chosen: tuple[int, ...], said: str) -> None:
     state: ParticipantState = "selected" if chosen else "reported"
     status = ParticipantStatus.of(NAME, 4, state, "Tea", selections=selections, chosen=chosen)
-    assert said in describe_use_of_answer(status)
+    assert said in describe_use_of_answers([AnswerStatus(0, status)])

@@ -77,7 +77,8 @@ def _ledger(path: Path, span: str) -> Iterator[Case]:
         "spent_ever": doubles(asdict(again.spent_ever())),
         "limits": again.limits().as_dict(),
         "entries": [
-            [*one.key, one.state, one.symbol, one.symbol_name, one.secret, one.server, one.at] for one in entries
+            [*one.key, one.state, one.symbol, one.symbol_name, one.secret, one.invite, one.server, one.at]
+            for one in entries
         ],
     }
     again.export(path.with_suffix(".again"))
@@ -92,7 +93,7 @@ def _report(ledger: Ledger, private_key: str, server: str) -> None:
     key = ReportKey(terms.server_key, terms.campaign)
     about = {"name": terms.name, "offer": terms.offer, "server": server, "terms_hash": terms.hash}
     ledger.begin(key, lambda: f"secret of {server}", about)
-    ledger.seat(key, {"participant": 2**52 + 1, "round": 1, "policy_hash": HASH})
+    ledger.seat(key, {"participant": 2**52 + 1, "round": 1, "policy_hash": HASH, "invite": f"invite to {server}"})
     lattice = Lattice.of(Grid.on_lattice(48.10, 11.50, 48.16, 11.58, cell_km=1.0))
     drawn = DrawTerms(Charge(log(4), 1e-7, False), lattice, RoundNotice.of(terms, 1, HASH, private_key))
     ledger.draw_once(key, drawn, lambda: (3, "cell 17, grade 2"))

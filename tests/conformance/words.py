@@ -13,6 +13,7 @@ from crowdveil.area import Grid
 from crowdveil.certify import certify
 from crowdveil.certify.exponential import exponent_below, power_below
 from crowdveil.client import explain
+from crowdveil.client.device_status import AnswerStatus, describe_use_of_answers
 from crowdveil.client.events import LedgerEntry, ReportKey
 from crowdveil.formatting import exact, in_plain_words, percent_up, rounded_up, rounded_up_below
 from crowdveil.limits import Charge, PrivacyLimits, Spent
@@ -116,7 +117,8 @@ def _panel_words() -> Iterator[Case]:
             "kind": "use",
             "selections": selections,
             "chosen": list(chosen),
-            "text": explain.describe_use_of_answer(status),
+            "text": describe_use_of_answers([AnswerStatus(0, status)]),
+            "again": describe_use_of_answers([AnswerStatus(0, status), AnswerStatus(2, status)]),
         }
 
 

@@ -97,14 +97,19 @@ class State:
 
     @property
     def used_rounds(self) -> tuple[int, ...]:
-        """The closed rounds whose reports a selection uses: all, or of a panel the last in which anyone reported.
-
-        A later round of a panel renews the reports of an earlier one: the same people answer again.
-        """
+        """The closed rounds whose reports a selection uses: all, or of a panel the last in which anyone reported."""
         if not self.plan.panel:
             return tuple(range(len(self.closed)))
-        answered = [number for number, one in enumerate(self.closed) if one.reports + one.nulls]
-        return tuple(answered[-1:])
+        return panel_rounds_in_use([one.reports + one.nulls for one in self.closed])
+
+
+def panel_rounds_in_use(answers: Sequence[int]) -> tuple[int, ...]:
+    """Return the closed rounds of a panel whose answers its selections use: the last in which anyone answered.
+
+    `answers` says how many answered in each. People who renewed are among the earlier answers too, and nobody can tell
+    which these are: with both, they would be chosen twice as often as those who did not renew.
+    """
+    return tuple([number for number, count in enumerate(answers) if count][-1:])
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import typer
 
 from crowdveil.campaign.audit import AuditVerdict
+from crowdveil.campaign.state import panel_rounds_in_use
 from crowdveil.cli.console import note, show, show_json, show_rows, warn
 from crowdveil.formatting import exact, in_plain_words, rounded_up_below
 from crowdveil.vocabulary import Cover
@@ -41,6 +42,8 @@ def show_view(view: CampaignView, json: bool) -> None:
         "wanted": f"{_wanted(plan)}, of {plan.users:,} people who may take part, {plan.enrolment} to join",
         "reports": f"{reports:,} in {len(view.rounds)} of {plan.rounds} rounds",
     }
+    if plan.panel and (used := answers_in_use(view)) is not None:
+        facts["selections"] = used
     if view.expected_coverage is not None:
         facts["expected coverage"] = f"{view.expected_coverage:.2%}"
     if view.selected is not None:
@@ -51,6 +54,35 @@ def show_view(view: CampaignView, json: bool) -> None:
         show_rows("Rounds", ROUNDS, [_round(one) for one in view.rounds])
     if view.expectation is not None:
         show_places(plan.target_names, view.expectation)
+
+
+def answers_in_use(view: CampaignView, closed: int | None = None) -> str | None:
+    """Say which answers of a panel its selections use, and which no longer; None before a round is closed.
+
+    `closed` says how many rounds count as closed (default: those that are).
+    """
+    if closed is None:
+        closed = sum(one.state == "closed" for one in view.rounds)
+    answers = [one.accepted for one in view.rounds[:closed]]
+    if not closed:
+        return None
+    if not any(answers):
+        return "nobody has answered yet"
+    [used] = panel_rounds_in_use(answers)
+    said = f"use the {_answers(answers[used])} of round {used + 1}"
+    before = [f"the {count:,} of round {number + 1}" for number, count in enumerate(answers[:used]) if count]
+    if before:
+        said += (
+            f"; {' and '.join(before)} are no longer used, because people who renewed are among both, and nobody can "
+            "tell which they are"
+        )
+    if any(one.state == "open" for one in view.rounds[closed:]):
+        said += f"; once round {closed + 1} is closed, only its answers are used"
+    return said
+
+
+def _answers(count: int) -> str:
+    return f"{count:,} {'answer' if count == 1 else 'answers'}"
 
 
 def _wanted(plan: CampaignPlan) -> str:

@@ -17,7 +17,8 @@ from crowdveil.cli.device_ledger import LedgerFile, Verbose, app
 from crowdveil.cli.options import missing, read_day, refuse, taking
 from crowdveil.cli.traces import TraceSource, read_source, source
 from crowdveil.client import Device, DeviceSettings, HttpTransport, InviteLink, LocationHistory
-from crowdveil.client.explain import Explanation, describe_use_of_answer
+from crowdveil.client.device_status import describe_use_of_answers
+from crowdveil.client.explain import Explanation
 from crowdveil.client.history import read_profile, visits_of
 from crowdveil.errors import FileFormatError
 
@@ -161,11 +162,18 @@ def explain_campaign(
 
 @app.command(cls=Verb, epilog="Example: crowdveil device status noise-map --ledger mine.ledger")
 def status(campaign: Id, ledger: LedgerFile, server: Server = SERVER) -> None:
-    """Show whether this device was selected."""
+    """Show whether this device was selected.
+
+    Of a panel whose answer was renewed, it asks for each answer: how often it was used, and which selections chose it.
+    """
     with HttpTransport(server) as transport, working("asking"):
         found = Device(DeviceSettings(), ledger, transport).status(campaign)
-    facts = {"campaign": found.campaign, "participant": str(found.participant), "state": found.state}
-    facts["used"] = describe_use_of_answer(found)
+    facts = {
+        "campaign": campaign,
+        "participant": ", ".join(str(one.status.participant) for one in found.answers),
+        "state": found.state,
+        "used": describe_use_of_answers(found.answers),
+    }
     show("Status", facts | ({"offer": found.offer} if found.offer is not None else {}))
 
 

@@ -10,7 +10,7 @@ import typer
 from crowdveil.area import Area
 from crowdveil.campaign.request import name_place
 from crowdveil.cli.campaign_plan import place_fields, read_numbers
-from crowdveil.cli.campaign_view import show_places, when
+from crowdveil.cli.campaign_view import answers_in_use, show_places, when
 from crowdveil.cli.connection import operator
 from crowdveil.cli.console import in_bytes, note, show, show_json, show_rows, working
 from crowdveil.cli.files import check_destination, write_private
@@ -18,7 +18,7 @@ from crowdveil.cli.options import missing, read_duration, read_whole, refuse, ta
 from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find_targets
 from crowdveil.client import Operator
 from crowdveil.codec import canonical_json
-from crowdveil.wire import PROTOCOL, PanelRequest, SelectionView
+from crowdveil.wire import PROTOCOL, CampaignView, PanelRequest, SelectionView
 
 EXPECT = """\b
 Examples:
@@ -91,13 +91,17 @@ def expect(fields: RequestFields, server: Operator, campaign: Id, json: AsJson =
 
     Nobody is selected. Before the first answers are in, the figures assume that people are spread as the plan says.
     """
-    asked = _request(server, campaign, fields)
+    view = server.view(campaign)
+    asked = _request(view, fields)
     with working("computing what to expect"):
         found = server.expect(campaign, asked)
     if json:
         show_json(found.model_dump(mode="json"))
-    else:
-        show_places(asked.target_names, found)
+        return
+    show_places(asked.target_names, found)
+    used = answers_in_use(view)
+    if used is not None:
+        note(f"Selections {used}.")
 
 
 @taking(operator)
@@ -115,7 +119,8 @@ def select(
     among those who are alike. The selection is kept in the panel's record, which anyone can audit.
     """
     check_destination("out", out, (".csv",))
-    asked = _request(server, campaign, fields)
+    view = server.view(campaign)
+    asked = _request(view, fields)
     with working("selecting"):
         made = server.select(campaign, asked)
         size = write_private(out, server.selection_csv(campaign, made.number).encode())
@@ -124,6 +129,7 @@ def select(
         return
     facts = {"panel": campaign, "selection": str(made.number + 1), "selected": f"{made.selected:,}"}
     show("Selection", facts | {"written": f"{out} ({in_bytes(size)})"})
+    note(f"Selections {answers_in_use(view, made.rounds)}.")
     for place, few in enumerate(made.missing):
         if few:
             where = f"place {name_place(asked.target_names, place)}" if asked.numbers is not None else "all"
@@ -141,10 +147,9 @@ def selections(server: Operator, campaign: Id, json: AsJson = False) -> None:
     show_rows("Selections", header, [_row(one) for one in found.selections])
 
 
-def _request(server: Operator, campaign: str, fields: RequestFields) -> PanelRequest:
+def _request(view: CampaignView, fields: RequestFields) -> PanelRequest:
     """Find the cells of the places on the panel's map."""
-    plan = server.view(campaign).plan
-    area = Area.from_description(plan.area)
+    area = Area.from_description(view.plan.area)
     names = {"keep_apart": fields["keep_apart"], "leave_out_outside": fields["leave_out_outside"]}
     covered = find_targets(fields["targets"], area, **names)
     asked: dict[str, Any] = {name: fields[name] for name in ("wanted", "at_most", "within_s", "other_cells")}

@@ -1,6 +1,7 @@
 """Take part in campaigns as a device: check a campaign, draw once, record it, and send the same report until confirmed.
 
 device              `Device`: look, explain, take a seat, draw, send
+device_status       what became of a device's answers
 explain             what the participant is told before anything is sent
 information         how many bits a report carries at most
 history, excluded   from visits to the one place to report; places that are never reported
@@ -17,6 +18,7 @@ round_waiter        lets them wait for the next round together
 """
 
 from crowdveil.client.device import CheckedCampaign, Device, DeviceSettings
+from crowdveil.client.device_status import DeviceStatus
 from crowdveil.client.events import LedgerEntry, ReportKey
 from crowdveil.client.excluded import ExcludedPlace
 from crowdveil.client.history import LocationHistory
@@ -32,6 +34,7 @@ __all__ = [
     "CheckedCampaign",
     "Device",
     "DeviceSettings",
+    "DeviceStatus",
     "ExcludedPlace",
     "HttpReply",
     "HttpRequest",

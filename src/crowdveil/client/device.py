@@ -26,6 +26,7 @@ from pathlib import Path
 from crowdveil.area import Area
 from crowdveil.certify import Certificate
 from crowdveil.client import explain
+from crowdveil.client.device_status import AnswerStatus, DeviceStatus
 from crowdveil.client.events import LedgerEntry, ReportKey
 from crowdveil.client.excluded import ExcludedPlace, excluded_cells
 from crowdveil.client.explain import Explanation
@@ -36,7 +37,7 @@ from crowdveil.client.participant_client import ParticipantClient
 from crowdveil.client.retry import RetryPolicy
 from crowdveil.client.transport import Transport
 from crowdveil.draw import draw
-from crowdveil.errors import CampaignRefused, InputError, NoOpenRound, OwnerDeclined, ServerRefused
+from crowdveil.errors import CampaignRefused, InputError, InviteNeeded, NoOpenRound, OwnerDeclined, ServerRefused
 from crowdveil.limits import Charge, Lattice, check_policy, check_terms
 from crowdveil.limits.map_checks import NOT_TAKING_PART
 from crowdveil.policy.policy import Policy
@@ -252,19 +253,33 @@ class Device:
             raise NoOpenRound("There is nothing to renew now: your answer is still in use. Try again later.")
         return self._send(self._take_seat_and_draw(campaign, history, _card(invite, link), link, agree))
 
-    def status(self, campaign: str) -> ParticipantStatus:
-        """Ask the server whether this device was selected in a campaign that it joined."""
-        entry = self._joined(campaign)
-        if entry.state == "withdrawn":
+    def status(self, campaign: str) -> DeviceStatus:
+        """Ask the server whether this device was selected in a campaign that it joined.
+
+        Of a panel whose answer was renewed it asks for each answer, because selections used the earlier ones too.
+        """
+        newest = self._joined(campaign)
+        mine = [
+            one
+            for one in self.ledger.entries().values()
+            if (one.key[:2], one.server) == (newest.key[:2], self.server) and one.state != "withdrawn"
+        ]
+        if not mine:
             raise CampaignRefused(f"You left campaign {campaign}, so you cannot be selected in it.")
+        found = [(one.key.report, self._status_of(one)) for one in sorted(mine, key=lambda one: one.key.report)]
+        answers = tuple(AnswerStatus(number, status) for number, status in found if status is not None)
+        if not answers:
+            raise CampaignRefused(f"You have not answered campaign {campaign} yet: this phone has no seat in it.")
+        return DeviceStatus(answers)
+
+    def _status_of(self, entry: LedgerEntry) -> ParticipantStatus | None:
+        """Ask what became of one answer; None if it was begun, but has no seat."""
         try:
-            status = self._client.status(campaign, entry.secret)
+            status = self._client.status(entry.campaign, entry.secret)
         except ServerRefused as error:
             if error.kind != "unknown-participant" or entry.state != "joining":
                 raise
-            raise CampaignRefused(
-                f"You have not answered campaign {campaign} yet: this phone has no seat in it."
-            ) from None
+            return None
         if status.offer is not None and status.offer != entry.offer:
             raise CampaignRefused(
                 "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",
@@ -374,6 +389,7 @@ class Device:
         notices: list[RoundNotice] = []
         for _ in range(SEAT_ATTEMPTS):
             checked = self.check_campaign(campaign, link)
+            invite = self._invite_for(checked, invite)
             notices.append(checked.notice)
             split = find_split(notices, checked.terms.server_key)
             if split is not None:
@@ -401,6 +417,16 @@ class Device:
             f"{checked.terms.hash[:12]} is announced.",
         )
 
+    def _invite_for(self, checked: CheckedCampaign, given: str | None) -> str | None:
+        """Return the invite that was given, or the one that this device took its earlier seat in the panel with."""
+        if given is not None or checked.terms.enrolment == "open":
+            return given
+        entries = self.ledger.entries()
+        known = [one.invite for one in entries.values() if one.key[:2] == checked.key[:2] and one.invite]
+        if not known and checked.key not in entries:
+            raise InviteNeeded("This campaign needs an invite link. Join with the link that you were given.")
+        return known[-1] if known else None
+
     def _wait_for_interval(self, since: float) -> None:
         interval_s = self.settings.seat_interval_s
         if interval_s > 0:
@@ -420,9 +446,8 @@ class Device:
                 )
             if seat.terms_hash != checked.terms.hash:
                 return seat
-            entry = self.ledger.seat(
-                key, {"participant": seat.participant, "round": seat.round, "policy_hash": seat.policy_hash}
-            )
+            body = {"participant": seat.participant, "round": seat.round, "policy_hash": seat.policy_hash}
+            entry = self.ledger.seat(key, body if invite is None else {**body, "invite": invite})
         return _seat_of(entry)
 
     def _draw(self, checked: CheckedCampaign, place: Place) -> LedgerEntry:

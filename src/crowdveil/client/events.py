@@ -104,6 +104,8 @@ class LedgerEntry:
     """The address at which the secret was first used; it is never sent to another one."""
     terms_hash: str = ""
     secret: str = ""
+    invite: str = ""
+    """The invite with which the seat was taken, to show it again when a panel asks again; empty if none was needed."""
     participant: int = -1
     round: int = -1
     policy_hash: str = ""

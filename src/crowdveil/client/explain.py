@@ -29,7 +29,7 @@ from crowdveil.limits.charge import describe_use, more_reports
 from crowdveil.policy.policy import Policy
 from crowdveil.profile.place import Place, how_often
 from crowdveil.vocabulary import NULL
-from crowdveil.wire import ParticipantStatus, Terms
+from crowdveil.wire import Terms
 
 BELIEF_BEFORE = 0.1
 """The example in every explanation: an observer who believes something with a probability of 1 in 10."""
@@ -135,16 +135,16 @@ def describe_request(terms: Terms, number: int) -> str:
     )
 
 
-def describe_use_of_answer(status: ParticipantStatus) -> str:
-    """Say for how many selections an answer was used, and which of them chose its sender."""
-    times = "once" if status.selections == 1 else f"{status.selections:,} times"
-    if not status.selections:
-        return "Your answer was not used for a selection yet."
-    if not status.chosen:
-        return f"Your answer was used {times}; you were not chosen. {BEING_CHOSEN}"
-    numbers = ", ".join(str(number + 1) for number in status.chosen)
-    word = "selection" if len(status.chosen) == 1 else "selections"
-    return f"Your answer was used {times}; you were chosen by {word} {numbers}. {BEING_CHOSEN}"
+def describe_answer_use(whose: str, selections: int, chosen: Sequence[int]) -> str:
+    """Say for how many selections an answer was used, and which of them chose its sender; `whose` names the answer."""
+    times = "once" if selections == 1 else f"{selections:,} times"
+    if not selections:
+        return f"{whose} was not used for a selection yet."
+    if not chosen:
+        return f"{whose} was used {times}; you were not chosen."
+    numbers = ", ".join(str(number + 1) for number in chosen)
+    word = "selection" if len(chosen) == 1 else "selections"
+    return f"{whose} was used {times}; you were chosen by {word} {numbers}."
 
 
 def _duration(seconds: int) -> str:

@@ -8,6 +8,7 @@
 //   │   └── LedgerRetired      the ledger was moved to another device
 //   ├── NotPrivateError        a draw from a policy without a valid certificate
 //   ├── CampaignRefused        a device does not take part in a campaign, and why
+//   │   ├── InviteNeeded       the campaign is for people with an invite, and the device was given none
 //   │   ├── OutsideLimits      the campaign asks for more than the owner's limits allow
 //   │   │   └── LimitReached   the owner's limit for all campaigns together does not allow another one like this
 //   │   ├── OwnerDeclined      the device's owner was asked and said no
@@ -66,6 +67,10 @@ export class NotPrivateError extends CrowdveilError {
 
 export class CampaignRefused extends CrowdveilError {
   override name = "CampaignRefused";
+}
+
+export class InviteNeeded extends CampaignRefused {
+  override name = "InviteNeeded";
 }
 
 export class OutsideLimits extends CampaignRefused {

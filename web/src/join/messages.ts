@@ -1,6 +1,7 @@
 // What the page and its worker say to each other. The worker is the device: visits, ledger, secret and requests live in it;
 // the page draws what it is told.
 
+import type { AnswerUse } from "../core/client/device_status";
 import type { EntryState } from "../core/client/events";
 import type { ExcludedPlace } from "../core/client/excluded";
 import type { InviteLink } from "../core/client/invite_link";
@@ -102,9 +103,8 @@ export interface SourceView {
 export interface StatusAnswer {
   readonly state: ParticipantState;
   readonly offer: string | null;
-  /** How many selections used the answer, and the numbers of those that chose this participant. */
-  readonly selections: number;
-  readonly chosen: readonly number[];
+  /** What each answer was used for, the oldest first: of a panel there is one for each round that was answered. */
+  readonly answers: readonly AnswerUse[];
   /** The open round of a panel in which the answer can be renewed; null if there is none. */
   readonly renewal: number | null;
   /** Milliseconds since 1970. */
@@ -124,6 +124,7 @@ export interface DeviceState {
   readonly before: Spent;
   readonly excluded: readonly ExcludedPlace[];
   readonly entries: readonly EntryView[];
+  /** What this device did in this campaign last; a renewal that was begun, but not answered, does not hide the answer before it. */
   readonly entry: EntryView | null;
   readonly limits: PrivacyLimits;
   readonly defaultLimits: PrivacyLimits;

@@ -60,8 +60,8 @@ test("a ledger that Python exported says the same here, and goes back byte for b
     expect(await ledger.spent()).toEqual(spentOf(one.spent));
     expect(await ledger.spentEver()).toEqual(spentOf(one.spent_ever));
     expect(await ledger.limits()).toEqual(readLimits(one.limits));
-    const entries = (await ledger.entries()).map(({ key, state, symbol, symbolName, secret, server, at }) => [
-      ...[key.serverKey, key.campaign, key.report, state, symbol, symbolName, secret, server, at],
+    const entries = (await ledger.entries()).map(({ key, state, symbol, symbolName, secret, invite, server, at }) => [
+      ...[key.serverKey, key.campaign, key.report, state, symbol, symbolName, secret, invite, server, at],
     ]);
     expect(entries).toEqual(one.entries);
     if (one.again !== null) expect(await ledger.export()).toBe(one.again);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { explain } from "../../src/core/certify/certificate";
 import { certify } from "../../src/core/certify/checker";
+import { describeUseOfAnswers } from "../../src/core/client/device_status";
 import type { LedgerEntry } from "../../src/core/client/events";
 import {
   BEING_CHOSEN,
@@ -14,7 +15,6 @@ import {
   describeReport,
   describeRequest,
   describeSymbol,
-  describeUseOfAnswer,
   EDGE,
   informationFigures,
   ledgerFigures,
@@ -183,7 +183,10 @@ test("a participant is told the same about who asks, and about what an answer wa
   const seen = new Set<string>();
   for (const one of all) {
     if (one.kind === "request") expect(describeRequest({ ...one, renewalS: one.renewal_s }, one.round)).toBe(one.text);
-    else if (one.kind === "use") expect(describeUseOfAnswer(one)).toBe(one.text);
+    else if (one.kind === "use") {
+      expect(describeUseOfAnswers([{ ...one, round: 0 }])).toBe(one.text);
+      expect(describeUseOfAnswers([{ ...one, round: 0 }, { ...one, round: 2 }])).toBe(one.again);
+    }
     else continue;
     seen.add(one.text);
   }

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "vitest";
+import { describeUnused } from "../../src/console/campaign/answers_in_use";
 import { checkRequest, requestOf, wantedIn, type RequestFields } from "../../src/console/campaign/panel_request";
 import { pauseBefore } from "../../src/console/campaign/pauses";
 import { readSelection } from "../../src/console/campaign/table";
 import { campaignPath, readRoute } from "../../src/console/route";
 import { checkArea, checkOffer, checkPrivacyAndSize, checkRules, Form } from "../../src/console/wizard/form.svelte";
 import type { AreaShape } from "../../src/core/wire/area";
-import { peopleWanted, placeName } from "../../src/core/wire/operator";
+import { peopleWanted, placeName, type RoundView } from "../../src/core/wire/operator";
 
 const shape: AreaShape = {
   area: { kind: "grid" },
@@ -54,6 +55,16 @@ test("α is counted as the server counts it: halves to the even number, at least
 test("places count from 1, and have names where there are some", () => {
   expect(placeName({ target_names: null }, 0)).toBe("1");
   expect(placeName({ target_names: ["Library", "Zoo"] }, 1)).toBe("2 (Zoo)");
+});
+
+test("a panel whose answers were renewed says whose it no longer uses", () => {
+  const round = (number: number, accepted: number, state: RoundView["state"] = "closed"): RoundView => ({
+    ...{ number, accepted, state, policy_hash: null, size: null, deadline: null, seated: accepted, refused: {} },
+  });
+  expect(describeUnused([round(0, 40)])).toBe("");
+  expect(describeUnused([round(0, 40), round(1, 0)])).toBe("");
+  expect(describeUnused([round(0, 40), round(1, 2)])).toMatch(/answers of round 2 only.*no longer use the 40 of round 1/);
+  expect(describeUnused([round(0, 40), round(1, 2, "open")])).toBe("Once round 2 is closed, selections use only its answers.");
 });
 
 describe("what is asked of a panel", () => {

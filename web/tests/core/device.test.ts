@@ -316,9 +316,11 @@ describe("a device in a panel", () => {
     server.announced = round(0);
     await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
     server.selections = [52, []];
-    expect(await device.status(CAMPAIGN)).toMatchObject({ state: "reported", offer: null, selections: 52, chosen: [] });
+    expect(await device.status(CAMPAIGN)).toMatchObject({ state: "reported", offer: null, answers: [{ round: 0, status: { selections: 52, chosen: [] } }] });
     server.selections = [53, [52]];
-    expect(await device.status(CAMPAIGN)).toMatchObject({ state: "selected", offer: "A sensor", selections: 53, chosen: [52] });
+    expect(await device.status(CAMPAIGN)).toMatchObject({
+      ...{ state: "selected", offer: "A sensor", answers: [{ round: 0, status: { selections: 53, chosen: [52] } }] },
+    });
     await device.join(CAMPAIGN, () => SOMEWHERE, agreed);
     expect((await ledger.spent()).reports).toBe(1);
   });
@@ -336,6 +338,23 @@ describe("a device in a panel", () => {
     expect(server.uploads.size).toBe(2);
     expect(await ledger.spent()).toMatchObject({ epsilonPerKm: 2, nullEpsilon: 4, reports: 2 });
     await expect(device.renew(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/nothing to renew now/);
+    const asked = server.requests.length;
+    expect((await device.status(CAMPAIGN)).answers.map((one) => one.round)).toEqual([0, 1]);
+    const secrets = server.requests.slice(asked).map(({ headers }) => headers["authorization"]);
+    expect(new Set(secrets).size).toBe(2);
+  });
+
+  test("shows the invite of its first answer again, and begins nothing without one", async () => {
+    const { device, server, ledger } = await made(await makePolicy());
+    const invited = (number: number) => ({ terms: { ...PANEL, enrolment: "invite" }, notice: { round: number } });
+    server.announced = invited(0);
+    await expect(device.join(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/This campaign needs an invite link/);
+    expect(await ledger.entries()).toEqual([]);
+    await device.join(CAMPAIGN, () => SOMEWHERE, { ...agreed, invite: "mine" });
+    server.announced = invited(1);
+    await device.renew(CAMPAIGN, () => SOMEWHERE, agreed);
+    const shown = server.requests.filter(({ path }) => path.endsWith("/seats")).map(({ body }) => new TextDecoder().decode(body ?? undefined));
+    expect(shown.map((body) => (JSON.parse(body) as { invite: string }).invite)).toEqual(["mine", "mine"]);
   });
 
   test("goes on with a renewal that was interrupted, and draws nothing twice", async () => {

@@ -219,7 +219,7 @@ describe("the participant's worker", () => {
     const seen = await shown(worker);
     await worker.join(null, seen);
     server.selections = [3, [0, 2]];
-    expect(await worker.status()).toMatchObject({ state: "selected", selections: 3, chosen: [0, 2], renewal: null });
+    expect(await worker.status()).toMatchObject({ state: "selected", answers: [{ round: 0, selections: 3, chosen: [0, 2] }], renewal: null });
     expect(await kindOf(worker.renew(null, seen))).toBe("no-open-round");
     server.announced = { ...server.announced, notice: { round: 1 } };
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
@@ -232,7 +232,22 @@ describe("the participant's worker", () => {
     const again = { policyHash: seen.policyHash, cell: picked?.cell ?? null, grade: picked?.grade ?? 0 };
     expect(await worker.renew(null, again)).toMatchObject({ state: "acknowledged", report: 1 });
     expect(await worker.open(ADDRESS)).toMatchObject({ spent: { reports: 2 }, entry: { report: 1 } });
-    expect((await worker.status()).renewal).toBeNull();
+    expect(await worker.status()).toMatchObject({ renewal: null, answers: [{ round: 0 }, { round: 1 }] });
+  });
+
+  test("shows the answer before a renewal that found no seat, and offers the renewal again", async () => {
+    const { worker, server } = await made();
+    server.announced = { terms: { panel: true, renewal_s: 86_400 } };
+    const seen = await shown(worker);
+    await worker.join(null, seen);
+    server.announced = { ...server.announced, notice: { round: 1 } };
+    await worker.checkCampaign();
+    const { picked } = await worker.pickPlace();
+    server.problem = { path: "/seats", reply: problem(403, "bad-invite", "The invite is unknown or was already used") };
+    const again = { policyHash: seen.policyHash, cell: picked?.cell ?? null, grade: picked?.grade ?? 0 };
+    expect(await kindOf(worker.renew(null, again))).toBe("bad-invite");
+    expect((await worker.open(ADDRESS)).entry).toMatchObject({ report: 0, state: "acknowledged" });
+    expect((await worker.status()).renewal).toBe(1);
   });
 
   test("asks for nothing but the status of a campaign that is asked once", async () => {

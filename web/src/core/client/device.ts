@@ -15,7 +15,7 @@
 import type { Area } from "../area/area";
 import { explain, type Certificate } from "../certify/certificate";
 import { draw } from "../draw";
-import { CampaignRefused, InputError, NoOpenRound, OwnerDeclined, quoted, ServerRefused, UnexpectedAnswer } from "../errors";
+import { CampaignRefused, InputError, InviteNeeded, NoOpenRound, OwnerDeclined, quoted, ServerRefused, UnexpectedAnswer } from "../errors";
 import { chargeOf, type Charge } from "../limits/charge";
 import { latticeOf, type Lattice } from "../limits/lattices";
 import { NOT_TAKING_PART } from "../limits/map_checks";
@@ -31,6 +31,7 @@ import { NULL } from "../vocabulary";
 import { findSplit } from "../wire/notices";
 import { reportBytes, type Announcement, type ParticipantStatus, type Seat } from "../wire/participant";
 import { verifyNotice, type RoundNotice, type Terms } from "../wire/terms";
+import { deviceStatus, type AnswerStatus, type DeviceStatus } from "./device_status";
 import type { LedgerEntry, ReportKey } from "./events";
 import { excludedCells, type ExcludedPlace } from "./excluded";
 import {
@@ -251,18 +252,24 @@ export class Device {
     return this.send(await this.takeSeatAndDraw(campaign, pickPlace, options, link));
   }
 
-  /** Ask the server whether this device was selected in a campaign that it joined. */
-  async status(campaign: string): Promise<ParticipantStatus> {
-    const { secret, state, offer } = await this.joined(campaign);
-    if (state === "withdrawn") throw new CampaignRefused(`You left campaign ${campaign}, so you cannot be selected in it.`);
-    const status = await this.statusOf(campaign, secret, state === "joining");
-    if (status.offer !== null && status.offer !== offer) {
-      throw new CampaignRefused(
-        "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",
-        `It announced ${quoted(offer)}.`,
-      );
+  /**
+   * Ask the server whether this device was selected in a campaign that it joined. Of a panel whose answer was renewed it asks for
+   * each answer, because selections used the earlier ones too.
+   */
+  async status(campaign: string): Promise<DeviceStatus> {
+    const { serverKey } = (await this.joined(campaign)).key;
+    const mine = (await this.ledger.entries()).filter(
+      ({ key, server, state }) =>
+        key.serverKey === serverKey && key.campaign === campaign && server === this.server && state !== "withdrawn",
+    );
+    if (mine.length === 0) throw new CampaignRefused(`You left campaign ${campaign}, so you cannot be selected in it.`);
+    const answers: AnswerStatus[] = [];
+    for (const entry of mine.toSorted((one, other) => one.key.report - other.key.report)) {
+      const status = await this.statusOf(entry);
+      if (status !== null) answers.push({ round: entry.key.report, status });
     }
-    return status;
+    if (answers.length === 0) throw new CampaignRefused(`You have not answered campaign ${campaign} yet: this phone has no seat in it.`);
+    return deviceStatus(answers);
   }
 
   /**
@@ -336,13 +343,22 @@ export class Device {
     return link;
   }
 
-  private async statusOf(campaign: string, secret: string, joining: boolean): Promise<ParticipantStatus> {
+  /** Ask what became of one answer; null if it was begun, but has no seat. */
+  private async statusOf({ key, secret, state, offer }: LedgerEntry): Promise<ParticipantStatus | null> {
+    let status: ParticipantStatus;
     try {
-      return await this.client.status(campaign, secret);
+      status = await this.client.status(key.campaign, secret);
     } catch (error) {
-      if (!(error instanceof ServerRefused && error.kind === "unknown-participant" && joining)) throw error;
-      throw new CampaignRefused(`You have not answered campaign ${campaign} yet: this phone has no seat in it.`);
+      if (!(error instanceof ServerRefused && error.kind === "unknown-participant" && state === "joining")) throw error;
+      return null;
     }
+    if (status.offer !== null && status.offer !== offer) {
+      throw new CampaignRefused(
+        "The server shows you another offer than it announced to everyone when you joined. Do not follow it.",
+        `It announced ${quoted(offer)}.`,
+      );
+    }
+    return status;
   }
 
   private async joined(campaign: string): Promise<LedgerEntry> {
@@ -366,6 +382,7 @@ export class Device {
     for (let attempt = 0; attempt < SEAT_ATTEMPTS; attempt++) {
       const checked = await this.checkCampaign(campaign, link);
       const { terms } = checked.announcement;
+      const card = await this.inviteFor(checked, invite ?? link?.invite ?? null);
       notices.push(checked.notice);
       checkNoSplit(notices, terms.serverKey);
       const sinceS = this.environment.monotonicS();
@@ -374,7 +391,7 @@ export class Device {
         throw new OwnerDeclined(`You declined to answer campaign ${campaign}. This phone sent nothing.`);
       }
       await this.waitForInterval(sinceS);
-      const seat = await this.seat(checked, invite ?? link?.invite ?? null);
+      const seat = await this.seat(checked, card);
       const { round } = checked.notice;
       mismatch =
         `The seat is in round ${seat.round + 1} under policy ${seat.policyHash.slice(0, 12)} and terms ` +
@@ -387,6 +404,21 @@ export class Device {
       "The server gave this phone other conditions than it announced to everyone. This phone did not answer.",
       mismatch,
     );
+  }
+
+  /** The invite that was given, or the one that this device took its earlier seat in the panel with. */
+  private async inviteFor(checked: CheckedCampaign, given: string | null): Promise<string | null> {
+    const { terms } = checked.announcement;
+    if (given !== null || terms.enrolment === "open") return given;
+    const mine = (await this.ledger.entries()).filter(
+      ({ key }) => key.serverKey === terms.serverKey && key.campaign === terms.campaign,
+    );
+    const known = mine.findLast(({ invite }) => invite !== "")?.invite;
+    const begun = mine.some(({ key }) => key.report === keyOf(checked).report);
+    if (known === undefined && !begun) {
+      throw new InviteNeeded("This campaign needs an invite link. Join with the link that you were given.");
+    }
+    return known ?? null;
   }
 
   private async waitForInterval(sinceS: number): Promise<void> {
@@ -408,7 +440,7 @@ export class Device {
         `You asked to take part in ${quoted(campaign)}, but the server answered for ${quoted(seat.campaign)}.`,
       );
     }
-    return seat.termsHash === terms.hash ? seatOf(await this.ledger.seat(key, seat)) : seat;
+    return seat.termsHash === terms.hash ? seatOf(await this.ledger.seat(key, seat, invite)) : seat;
   }
 
   private draw(checked: CheckedCampaign, place: Place): Promise<LedgerEntry> {

@@ -80,6 +80,8 @@ export interface LedgerEntry {
   readonly server: string;
   readonly termsHash: string;
   readonly secret: string;
+  /** The invite with which the seat was taken, to show it again when a panel asks again; empty if none was needed. */
+  readonly invite: string;
   readonly participant: number;
   readonly round: number;
   readonly policyHash: string;
@@ -222,6 +224,7 @@ function noEntry(key: ReportKey): LedgerEntry {
     server: "",
     termsHash: "",
     secret: "",
+    invite: "",
     participant: -1,
     round: -1,
     policyHash: "",
@@ -242,6 +245,7 @@ const TEXTS = {
   server: "server",
   termsHash: "terms_hash",
   secret: "secret",
+  invite: "invite",
   policyHash: "policy_hash",
   symbolName: "symbol_name",
   receiptDigest: "receipt_digest",

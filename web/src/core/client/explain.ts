@@ -21,7 +21,6 @@ import type { Policy } from "../policy/policy";
 import { howOften, type Place } from "../profile/place";
 import { NULL, type Rule } from "../vocabulary";
 import { gradesOf, gradeSpread } from "../policy/grades";
-import type { ParticipantStatus } from "../wire/participant";
 import type { TermsFields } from "../wire/terms";
 import type { EntryState, LedgerEntry } from "./events";
 import { information } from "./information";
@@ -137,14 +136,14 @@ export function describeRequest({ name, rounds, panel, renewalS }: RequestTerms,
   );
 }
 
-/** Say for how many selections an answer was used, and which of them chose its sender. */
-export function describeUseOfAnswer({ selections, chosen }: Pick<ParticipantStatus, "selections" | "chosen">): string {
+/** Say for how many selections an answer was used, and which of them chose its sender; `whose` names the answer. */
+export function describeAnswerUse(whose: string, selections: number, chosen: readonly number[]): string {
   const times = selections === 1 ? "once" : `${grouped(selections)} times`;
-  if (selections === 0) return "Your answer was not used for a selection yet.";
-  if (chosen.length === 0) return `Your answer was used ${times}; you were not chosen. ${BEING_CHOSEN}`;
+  if (selections === 0) return `${whose} was not used for a selection yet.`;
+  if (chosen.length === 0) return `${whose} was used ${times}; you were not chosen.`;
   const word = chosen.length === 1 ? "selection" : "selections";
   const numbers = chosen.map((number) => number + 1).join(", ");
-  return `Your answer was used ${times}; you were chosen by ${word} ${numbers}. ${BEING_CHOSEN}`;
+  return `${whose} was used ${times}; you were chosen by ${word} ${numbers}.`;
 }
 
 const UNITS = [

@@ -203,8 +203,9 @@ export class Ledger {
   }
 
   /** Record the seat that the server gave; the first one stays. */
-  seat(key: ReportKey, { participant, round, policyHash }: Seat): Promise<LedgerEntry> {
-    return this.once(key, "seat", () => ({ participant, round, policy_hash: policyHash }));
+  seat(key: ReportKey, { participant, round, policyHash }: Seat, invite: string | null = null): Promise<LedgerEntry> {
+    const kept = invite === null ? {} : { invite };
+    return this.once(key, "seat", () => ({ participant, round, policy_hash: policyHash, ...kept }));
   }
 
   /**

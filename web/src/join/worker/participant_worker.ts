@@ -8,7 +8,7 @@ import {
   keyOf,
   type CheckedCampaign,
 } from "../../core/client/device";
-import type { LedgerEntry } from "../../core/client/events";
+import type { EntryState, LedgerEntry } from "../../core/client/events";
 import type { ExcludedPlace } from "../../core/client/excluded";
 import { describeSymbol } from "../../core/client/explain";
 import { IndexedDbStorage } from "../../core/client/indexeddb_storage";
@@ -95,7 +95,7 @@ export class ParticipantWorker implements WorkerApi {
         spentEver: hasLedger ? await this.#ledger.spentEver() : NOTHING_SPENT,
         before: hasLedger ? await this.#ledger.alreadySpent() : NOTHING_SPENT,
         entries,
-        entry: entries.findLast((one) => this.#isHere(one)) ?? null,
+        entry: lastOf(entries.filter((one) => this.#isHere(one))),
         limits: hasLedger ? await this.#ledger.limits() : DEFAULT_LIMITS,
         defaultLimits: DEFAULT_LIMITS,
         excluded: await this.#ledger.excluded(),
@@ -209,9 +209,10 @@ export class ParticipantWorker implements WorkerApi {
 
   async status(): Promise<StatusAnswer> {
     try {
-      const { state, offer, selections, chosen } = await this.#device(this.#ledger).status(this.#address.campaign);
+      const { state, offer, answers } = await this.#device(this.#ledger).status(this.#address.campaign);
+      const uses = answers.map(({ round, status: { selections, chosen } }) => ({ round, selections, chosen }));
       const renewal = await this.#roundToRenew();
-      const answered = { state, offer, selections, chosen, renewal, at: Date.now() };
+      const answered = { state, offer, answers: uses, renewal, at: Date.now() };
       await this.#keep({ answered });
       return answered;
     } catch (error) {
@@ -289,9 +290,10 @@ export class ParticipantWorker implements WorkerApi {
     if (kept?.panel === false) return null;
     const { terms, notice, state } = await this.#client().campaign(campaign);
     await this.#keep({ panel: terms.panel });
-    const entry = await this.#ledger.find(campaign, server);
-    const asks = terms.panel && state === "open" && notice !== null && entry !== null;
-    return asks && notice.round > entry.key.report ? notice.round : null;
+    const mine = (await this.#ledger.entries()).filter(({ key, server: at }) => key.campaign === campaign && at === server);
+    const begun = lastOf(mine)?.key.report;
+    const asks = terms.panel && state === "open" && notice !== null && begun !== undefined;
+    return asks && notice.round > begun ? notice.round : null;
   }
 
   async #takePart(how: "join" | "renew", invite: string | null, seen: ShownChoice | null): Promise<EntryView> {
@@ -413,6 +415,11 @@ async function emptyLedger(): Promise<Ledger> {
   const ledger = new Ledger(new MemoryStorage());
   await ledger.create();
   return ledger;
+}
+
+/** The last entry with a seat or an answer; one that has neither only if there is no other. */
+function lastOf<Entry extends { readonly state: EntryState }>(entries: readonly Entry[]): Entry | null {
+  return entries.findLast(({ state }) => state !== "joining") ?? entries.at(-1) ?? null;
 }
 
 function known(entries: readonly EntryView[], kept: readonly KeptCampaign[]): DeviceState["known"] {
