@@ -221,6 +221,21 @@ def description_cases(generator: np.random.Generator) -> Iterator[Case]:
                 data = _compact(document, policy)
                 accepted = _accepted(partial(Policy.from_bytes, data))
                 yield {"compact": base64.b64encode(data).decode(), "hash": accepted}
+    text = costly_description(generator)
+    with suppress(CrowdveilError):
+        Policy.from_json(text)
+        raise AssertionError("too many exponentials were computed")
+    yield {"json": text, "hash": None, "said": "peaks = 'in 1,100 of 1,100 cells': should need at most 500,000"}
+
+
+def costly_description(generator: np.random.Generator) -> str:
+    """A peak in every one of 1,100 scattered cells: more than 600,000 distances, in a file of some kilobytes."""
+    area, many = Area.from_points_km(generator.random((1_100, 2)) * 30), 1_100
+    peak = Peaks(np.array([0]), np.array([0]), np.array([1 << 40]), np.array([1 << 30]))
+    policy = Policy(area, log(4), (0,), np.zeros((many, 0), dtype=np.int64), ("hit", "other"), (0,), peaks=peak)
+    document = json.loads(policy.to_json())
+    document["peaks"] |= {"symbol": [0] * many, "input": list(range(many)), "weight": [1 << 40] * many}
+    return json.dumps(document)
 
 
 def _accepted(read: Callable[[], Policy]) -> str | None:

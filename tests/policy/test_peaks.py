@@ -14,9 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crowdveil as cv
+from crowdveil.arrays import IntArray
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 from crowdveil.policy.fixed_point import FRACTION_BITS, exponential_of_minus, scaled, scaled_loss
-from crowdveil.policy.peaks import Peaks, check_peaks
+from crowdveil.policy.peaks import MAX_PEAK_TERMS, Peaks, _check_exponentials, check_peaks
+from tests.conformance.stacks import costly_description
 
 LN4 = log(4)
 GRID = cv.Area.from_points_km([(x, y) for x in range(5) for y in range(4)])
@@ -178,3 +180,45 @@ def test_a_header_that_is_cut_short_is_refused() -> None:
     data = STACK.to_bytes()
     with pytest.raises(FileFormatError):
         cv.Policy.from_bytes(data[:-5])
+
+
+# --- how long a description keeps a phone busy ---------------------------------------------------------------------
+
+
+def test_a_small_file_that_needs_too_many_exponentials_is_refused_before_they_are_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = costly_description(np.random.default_rng(1))
+    monkeypatch.setattr("crowdveil.policy.peaks.exponential_of_minus", lambda _: pytest.fail("nothing is computed"))
+    with pytest.raises(CrowdveilError, match=r"in 1,100 of 1,100 cells.*should need at most 500,000 exponentials"):
+        cv.Policy.from_json(text)
+
+
+def peaks_in(cells: IntArray) -> Peaks:
+    many = np.ones(len(cells), dtype=np.int64)
+    return Peaks(0 * many, cells, many << 40, np.array([1 << 20]))
+
+
+def scattered(cells: int) -> cv.Area:
+    return cv.Area.from_points_km(np.random.default_rng(1).random((cells, 2)) * 30)
+
+
+def test_grades_count_and_equal_distances_do_not() -> None:
+    """At most 500,000 divided by the grades, among 600 scattered cells some 180,000 distances."""
+    line = cv.Area.from_points_km([(x, 0) for x in range(1_000)])
+    _check_exponentials(peaks_in(np.arange(7_000)), line, 7)
+    _check_exponentials(peaks_in(np.arange(1_200)), scattered(600), 2)
+    with pytest.raises(InputError, match="in 600 of 600 cells"):
+        _check_exponentials(peaks_in(np.arange(600)), scattered(600), 3)
+    with pytest.raises(InputError, match="in 600 of 600 cells"):
+        _check_exponentials(peaks_in(np.arange(600, 1_200)), scattered(600), 3)
+    _check_exponentials(peaks_in(np.array([1_800])), scattered(600), 3)
+
+
+def test_panels_of_the_sizes_that_are_promised_can_be_computed() -> None:
+    """400 cells anywhere with a place in each, 64 places among 2,500, and squares up to 5,000, with three grades."""
+    _check_exponentials(peaks_in(np.arange(400)), scattered(400), 3)
+    _check_exponentials(peaks_in(np.arange(64)), scattered(2_500), 3)
+    squares = cv.Area.from_points_km([(x, y) for x in range(71) for y in range(71)])
+    _check_exponentials(peaks_in(np.arange(len(squares))), squares, 3)
+    assert len(squares) * (3 * len(squares) + 1) < MAX_PEAK_TERMS

@@ -7,12 +7,18 @@ import io
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
-from crowdveil.campaign.audit import check_record, repeat_selection
+from crowdveil.campaign.audit import _read, check_record, repeat_selection
+from crowdveil.campaign.from_wire import request_from_wire, selection_message
+from crowdveil.campaign.state import resume, select_from_panel
+from crowdveil.store import get_campaign
 from crowdveil.wire import (
+    MAX_SELECTIONS,
     PROTOCOL,
     AuditRecord,
+    AuditSelection,
     CampaignPlan,
     Expectation,
     PanelRequest,
@@ -20,6 +26,7 @@ from crowdveil.wire import (
     SelectionList,
     SelectionView,
     secret_digest,
+    selection_seed,
 )
 from tests.server.harness import AREA, NAME, ServerHarness, kind_of, plan
 
@@ -116,6 +123,63 @@ def test_nobody_is_chosen_more_often_than_allowed_and_others_come_first(server: 
     again = ask(server, 7, asked(wanted=2, at_most=1, within_s=7 * DAY_S))
     assert again.missing == (0,)
     assert check_record(record_of(server)).reproduced
+
+
+def test_a_clock_that_is_set_back_does_not_spoil_the_record(server: ServerHarness) -> None:
+    server.start(panel())
+    answer_all(server)
+    ask(server, 0, asked())
+    server.now -= 5 * DAY_S
+    ask(server, 1, asked(at_most=1, within_s=DAY_S))
+    record = record_of(server)
+    assert record.selections[0].made == record.selections[1].made
+    assert check_record(record).reproduced
+
+
+def rewritten(record: AuditRecord, requests: list[tuple[PanelRequest, int, int]], seed: str) -> AuditRecord:
+    """Another history of the same panel, as its operator can compute it: what was asked, when, from how many rounds."""
+    done: list[AuditSelection] = []
+    read = _read(record)
+    for number, (request, made, rounds) in enumerate(requests):
+        own = selection_seed(seed, number, MAX_SELECTIONS)
+        found = select_from_panel(
+            resume(read.plan, read.rounds[:rounds]),
+            read.reports.in_order(np.flatnonzero(read.reports.round < rounds)),
+            request_from_wire(request),
+            seed=own,
+            made=made,
+            earlier=[(one.made, np.array(one.participants)) for one in done],
+        )
+        done.append(selection_message(found, request=request, made=made, rounds=rounds, seed=own))
+    return record.model_copy(update={"selections": tuple(done)})
+
+
+def test_the_audit_refuses_selections_that_go_back_in_time_or_in_rounds_or_leave_one_out(
+    server: ServerHarness,
+) -> None:
+    server.start(panel(rounds=2, renewal_s=30 * DAY_S, deadline_s=DAY_S))
+    answer_all(server)
+    server.step(31 * DAY_S)
+    answer_all(server, "renewed")
+    for number in range(3):
+        ask(server, number, asked())
+    record, campaign = record_of(server), get_campaign(server.store, NAME)
+    assert campaign is not None
+    seed, made = campaign.seed, record.selections[0].made
+    one = asked(wanted=12, at_most=1, within_s=DAY_S)
+
+    def failures(history: AuditRecord) -> list[str]:
+        return [one.text for one in check_record(history).findings if one.verdict == "failure"]
+
+    assert failures(record) == []
+    assert failures(rewritten(record, [(one, made, 1), (one, made, 2), (one, made + 1, 2)], seed)) == []
+    back = failures(rewritten(record, [(one, made, 2), (one, made - 365 * DAY_S, 2)], seed))
+    assert [f"earlier than the selection before it, at {made}" in text for text in back] == [True]
+    rounds = failures(rewritten(record, [(one, made, 2), (one, made, 1), (one, made, 2)], seed))
+    assert rounds == ["selection 2: used 1 closed rounds, fewer than the selection before it, 2"]
+    for left_out in range(2):
+        kept = tuple(told for number, told in enumerate(record.selections) if number != left_out)
+        assert "the seed of selection" in failures(record.model_copy(update={"selections": kept}))[0]
 
 
 def test_a_device_sees_which_selections_used_its_answer_and_the_ledger_has_one_charge(server: ServerHarness) -> None:

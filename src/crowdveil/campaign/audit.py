@@ -7,12 +7,18 @@
     private     every policy is certified at the plan's ε, and is for the plan's area and targets
     counted     the rows of each round add up to its counts
     selected    the same counts, rows and seed select the same people, in the same order, with the same chances; of a
-                panel each selection, after those before it
+                panel each selection, after those before it, of which none was made later or used more rounds. Their
+                numbers are their places in the record: the seeds, each the hash of the next one, leave no gap
     made        each policy is the one that the counts before it lead to
 
 A server that violates one of the first five is detected. The last one may differ on another machine, because solvers
 and mathematical libraries round differently. That is a warning only: `selected` alone decides who was chosen, and
 `private` how private the policies were.
+
+A record is what the operator says happened. The audit shows that it is consistent, not that it is the only one: who
+asked what of a panel, and when, is signed by nobody, so an operator can write a history that nobody else has seen
+anew. Participants see in their status how often their answer was used and by which selections they were chosen;
+whoever keeps an earlier record can compare it.
 """
 
 from __future__ import annotations
@@ -241,6 +247,14 @@ def _counted(read: _ReadRecord) -> Finding:
 def _selected(read: _ReadRecord, number: int) -> Finding:
     told = read.record.selections[number]
     which = f"selection {number + 1}: " if read.plan.panel else ""
+    if number:
+        before = read.record.selections[number - 1]
+        if told.made < before.made:
+            text = f"was made at {told.made}, earlier than the selection before it, at {before.made}"
+            return Finding("selected", "failure", f"{which}{text}")
+        if told.rounds < before.rounds:
+            text = f"used {told.rounds} closed rounds, fewer than the selection before it, {before.rounds}"
+            return Finding("selected", "failure", f"{which}{text}")
     try:
         found = read.select(number)
     except CrowdveilError as error:

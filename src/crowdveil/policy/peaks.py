@@ -28,8 +28,10 @@ from crowdveil.errors import InputError
 from crowdveil.policy.checks import MAX_TABLE_ENTRIES
 from crowdveil.policy.fixed_point import FRACTION_BITS, exponential_of_minus, scaled, scaled_loss
 
-MAX_PEAK_TERMS = 1_000_000_000
+MAX_PEAK_TERMS = 100_000_000
 """Peaks times inputs: more would keep a phone busy for too long."""
+MAX_EXPONENTIALS = 500_000
+"""Distances from peaks, those that are equal counted once, times grades: each takes a phone some 20 microseconds."""
 _CHUNK = 1 << 18
 """Terms computed at once, so that the arrays stay in the processor's cache."""
 _HALF = np.uint64(32)
@@ -93,6 +95,7 @@ def weights_of(
     grades: int = 1,
 ) -> IntArray:
     """Compute the weights of all symbols that have peaks, for every input: shape (inputs, symbols)."""
+    _check_exponentials(peaks, area, grades)
     decay = _Decay(area, epsilon_per_km, null_epsilon, grade_epsilon, grades)
     columns = np.zeros((len(peaks.floor), decay.inputs), dtype=np.int64)
     order = np.argsort(peaks.input, kind="stable")
@@ -106,6 +109,26 @@ def weights_of(
             terms = np.where(is_one, weight, _high_words(weight.astype(np.uint64), power).astype(np.int64))
             columns[symbol] = np.maximum(columns[symbol], terms)
     return np.ascontiguousarray(columns.T) + peaks.floor
+
+
+def _check_exponentials(peaks: Peaks, area: Area, grades: int) -> None:
+    """Refuse peaks with too many different distances from them: a small file could keep a phone busy for hours."""
+    cells = np.unique(peaks.input[peaks.input < len(area) * grades] % len(area))
+    most = MAX_EXPONENTIALS // grades
+    if len(cells) * len(area) <= most:
+        return
+    found = np.zeros(0, dtype=np.int64)
+    step = max(1, _CHUNK // len(area))
+    for start in range(0, len(cells), step):
+        apart = area.xy_m[cells[start : start + step], None] - area.xy_m
+        found = np.union1d(found, (apart * apart).sum(axis=2))
+        if len(found) > most:
+            raise InputError(
+                "peaks",
+                f"in {len(cells):,} of {len(area):,} cells",
+                f"should need at most {MAX_EXPONENTIALS:,} exponentials, one for each distance and each difference in "
+                "grades; name fewer places, or use squares, whose distances repeat",
+            )
 
 
 def _high_words(one: WordArray, other: WordArray) -> WordArray:

@@ -137,7 +137,9 @@ async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) 
 
 def _select(services: Services, campaign: str, number: int, asked: PanelRequest) -> StoredSelection:
     found = _panel(services, campaign)
-    made, state = int(services.clock()), services.panel_state(found)
+    state = services.panel_state(found)
+    # The clock of this server may be behind that of another one, or have been set back.
+    made = max([int(services.clock()), *(one.made for one in selections_of(services.store, campaign))])
     with _refusing():
         seed = selection_seed(found.seed, number, _numbered(found, number))
         people = select_from_panel(

@@ -77,6 +77,10 @@ def save_selection(
         made_before = _count(connection, campaign)
         if number != made_before:
             raise InputError("number", number, f"should be {made_before}, the next one")
+        before = _header(connection, campaign, number - 1)
+        if before is not None and (made < before.made or rounds < before.rounds):
+            expected = f"should be at least {before.made} and {before.rounds}, as in the selection before"
+            raise InputError("state", f"made at {made} from {rounds} rounds", expected)
         header = StoredSelection(number, request, made, rounds, len(selection), selection.missing)
         fields = header._asdict() | {"missing": json.dumps(selection.missing, separators=(",", ":"))}
         connection.execute(insert(_selections).values(campaign=campaign, **fields))

@@ -12,13 +12,16 @@
 
 import type { Area } from "../area/area";
 import { InputError } from "../errors";
+import { grouped } from "../formatting";
 import { checkCells } from "./checks";
 import { MAX_TABLE_ENTRIES, Weights } from "./encoding";
 import { asNumber, exponentialOfMinus, scaled, scaledLoss, timesPower } from "./fixed_point";
 
 const DOUBT_SHARE = 1e-15;
 /** Peaks times inputs: more would keep a phone busy for too long. */
-const MAX_PEAK_TERMS = 1_000_000_000;
+const MAX_PEAK_TERMS = 100_000_000;
+/** Distances from peaks, those that are equal counted once, times grades: each takes a phone some 20 microseconds. */
+const MAX_EXPONENTIALS = 500_000;
 
 /** The peaks of the first symbols of a policy, in the order of their symbols, then of their inputs. */
 export interface Peaks {
@@ -50,7 +53,8 @@ export function checkPeaks({ symbol, input, weight, floor }: Peaks, inputs: numb
     throw new InputError("peaks.floor", `${floor.length} numbers`, `should be fewer than the ${symbols} symbols, at least 1`);
   }
   if (inputs * symbols > MAX_TABLE_ENTRIES) {
-    throw new InputError("peaks", `${inputs} x ${symbols}`, `should give at most ${MAX_TABLE_ENTRIES} weights`);
+    const size = `${grouped(inputs)} x ${grouped(symbols)}`;
+    throw new InputError("peaks", size, `should give at most ${grouped(MAX_TABLE_ENTRIES)} weights`);
   }
   checkHeights("peaks.weight", weight, bits);
   checkCells("peaks.symbol", symbol, floor.length);
@@ -63,7 +67,8 @@ export function checkPeaks({ symbol, input, weight, floor }: Peaks, inputs: numb
     );
   }
   if (weight.length * inputs > MAX_PEAK_TERMS) {
-    throw new InputError("peaks", `${weight.length} for ${inputs} inputs`, `should give at most ${MAX_PEAK_TERMS} terms`);
+    const size = `${grouped(weight.length)} for ${grouped(inputs)} inputs`;
+    throw new InputError("peaks", size, `should give at most ${grouped(MAX_PEAK_TERMS)} terms`);
   }
   const place = (peak: number): number => (symbol[peak] as number) * inputs + (input[peak] as number);
   if (weight.some((_, peak) => peak > 0 && place(peak) <= place(peak - 1))) {
@@ -82,6 +87,7 @@ function checkHeights(field: string, heights: readonly bigint[], bits: number): 
 
 /** Compute the weights of all symbols that have peaks, for every input. */
 export function weightsOf(peaks: Peaks, distances: InputDistances): Weights {
+  checkExponentials(peaks, distances);
   const decay = new Decay(distances);
   const symbols = peaks.floor.length;
   const values = new BigUint64Array(decay.inputs * symbols);
@@ -106,6 +112,25 @@ export function weightsOf(peaks: Peaks, distances: InputDistances): Weights {
     values[entry] = (values[entry] as bigint) + (peaks.floor[entry % symbols] as bigint);
   }
   return new Weights(decay.inputs, symbols, values);
+}
+
+/** Refuse peaks from which there are too many different distances: a small file could keep a phone busy for hours. */
+function checkExponentials(peaks: Peaks, { area, grades }: InputDistances): void {
+  const n = area.cells;
+  const cells = new Set(peaks.input.filter((at) => at < n * grades).map((at) => at % n));
+  const most = Math.floor(MAX_EXPONENTIALS / grades);
+  if (cells.size * n <= most) return;
+  const found = new Set<number>();
+  for (const cell of cells) {
+    for (let other = 0; other < n; other++) found.add(area.squaredM(cell, other));
+    if (found.size <= most) continue;
+    throw new InputError(
+      "peaks",
+      `in ${grouped(cells.size)} of ${grouped(n)} cells`,
+      `should need at most ${grouped(MAX_EXPONENTIALS)} exponentials, one for each distance and each difference in grades; ` +
+        "name fewer places, or use squares, whose distances repeat",
+    );
+  }
 }
 
 /** The numbers of the peaks at each input, so that the decay from it is computed once. */
