@@ -77,6 +77,19 @@ def test_status_expect_and_select_say_whose_answers_are_used_and_whose_no_longer
     assert said in select(run, "--wanted", "1").stderr
 
 
+def test_select_says_that_at_most_does_not_hold_across_a_renewal(run: Run, server: ServerHarness) -> None:
+    server.start(panel(rounds=2, renewal_s=30 * DAY_S))
+    answer(server)
+    limited = ("--wanted", "2", "--at-most", "1", "--within", "60d")
+    assert "--at-most does not count" not in select(run, *limited, out="first.csv").stderr
+    server.step(30 * DAY_S)
+    answer(server, 12, "renewed")
+    assert "--at-most does not count 1 earlier selection" in select(run, *limited, out="second.csv").stderr
+    short = ("--wanted", "2", "--at-most", "1", "--within", "7d")
+    assert "--at-most does not count" not in select(run, *short, out="third.csv").stderr
+    assert "who renews has a new answer" in " ".join(run("campaign", "select", "--help").stdout.split())
+
+
 def test_an_open_renewal_is_announced_while_the_answers_before_it_are_still_used(
     run: Run, server: ServerHarness
 ) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from crowdveil.area import Area
 from crowdveil.campaign.request import name_place
+from crowdveil.campaign.state import panel_rounds_in_use
 from crowdveil.cli.campaign_plan import place_fields, read_numbers
 from crowdveil.cli.campaign_view import answers_in_use, show_places, when
 from crowdveil.cli.connection import operator
@@ -51,7 +52,8 @@ def request_fields(
         typer.Option(help="Instead of --wanted: how many people for each place, such as 3,5,2.", metavar="LIST"),
     ] = None,
     at_most: Annotated[
-        str | None, typer.Option(help="How often one person may be chosen, this time included.", metavar="NUMBER")
+        str | None, typer.Option(help="How often one answer may be chosen, this time included; who renews has a new answer.",
+            metavar="NUMBER",)
     ] = None,
     within: Annotated[
         str | None,
@@ -130,6 +132,7 @@ def select(
     facts = {"panel": campaign, "selection": str(made.number + 1), "selected": f"{made.selected:,}"}
     show("Selection", facts | {"written": f"{out} ({in_bytes(size)})"})
     note(f"Selections {answers_in_use(view, made.rounds)}.")
+    _across_renewals(server, view, asked, made)
     for place, few in enumerate(made.missing):
         if few:
             where = f"place {name_place(asked.target_names, place)}" if asked.numbers is not None else "all"
@@ -157,6 +160,23 @@ def _request(view: CampaignView, fields: RequestFields) -> PanelRequest:
         asked["numbers"] = read_numbers(covered, fields["each"], fields["numbers"])
     given = {name: value for name, value in asked.items() if value is not None}
     return PanelRequest.from_bytes(canonical_json({"protocol": PROTOCOL, **place_fields(covered), **given}).encode())
+
+
+def _across_renewals(server: Operator, view: CampaignView, asked: PanelRequest, made: SelectionView) -> None:
+    """Say where --at-most does not hold, because people have renewed since a selection that it should count."""
+    if asked.at_most is None:
+        return
+    answers = [one.accepted for one in view.rounds]
+    used = panel_rounds_in_use(answers[: made.rounds])
+    since = 0 if asked.within_s is None else made.made - asked.within_s
+    earlier = [one for one in server.selections(view.campaign).selections if one.number < made.number]
+    others = sum(one.made > since and panel_rounds_in_use(answers[: one.rounds]) != used for one in earlier)
+    if others:
+        times = "1 earlier selection" if others == 1 else f"{others:,} earlier selections"
+        note(
+            f"--at-most does not count {times} from the answers before the renewal: who has renewed since may have been "
+            "chosen then and again now, because nobody can tell which two answers are one person's."
+        )
 
 
 def _row(one: SelectionView) -> list[str]:
