@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from typer.testing import Result
 from crowdveil.cli import connection
 from crowdveil.store import open_store
 from crowdveil.wire import CampaignPlan
-from tests.cli.helpers import Run
+from tests.cli.helpers import Run, refused
 from tests.server.harness import AREA, NAME, TOKEN, ServerHarness, plan
 
 DAY_S = 86_400
@@ -77,12 +78,82 @@ def test_status_expect_and_select_say_whose_answers_are_used_and_whose_no_longer
     assert said in select(run, "--wanted", "1").stderr
 
 
+def test_select_says_that_at_most_does_not_hold_across_a_renewal(run: Run, server: ServerHarness) -> None:
+    server.start(panel(rounds=2, renewal_s=30 * DAY_S))
+    answer(server)
+    limited = ("--wanted", "2", "--at-most", "1", "--within", "60d")
+    assert "--at-most does not count" not in select(run, *limited, out="first.csv").stderr
+    server.step(30 * DAY_S)
+    answer(server, 12, "renewed")
+    assert "--at-most does not count 1 earlier selection" in select(run, *limited, out="second.csv").stderr
+    short = ("--wanted", "2", "--at-most", "1", "--within", "7d")
+    assert "--at-most does not count" not in select(run, *short, out="third.csv").stderr
+    assert "who renews has a new answer" in " ".join(run("campaign", "select", "--help").stdout.split())
+
+
 def test_an_open_renewal_is_announced_while_the_answers_before_it_are_still_used(
     run: Run, server: ServerHarness
 ) -> None:
     renewed(server, 0)
     status = run("campaign", "status", NAME).stdout
     assert "use the 12 answers of round 1; once round 2 is closed, only its answers are used" in status
+
+
+# --- what a selection did -----------------------------------------------------------------------------------
+
+
+def test_select_says_how_many_are_expected_to_come_and_how_many_fill_up(run: Run, server: ServerHarness) -> None:
+    server.start(panel())
+    answer(server)
+    chosen = select(run, "--each", "6")
+    with Path("chosen.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    coming = sum(float(row["chance"]) for row in rows)
+    filled = sum(row["chosen"] == "filled" for row in rows)
+    assert "selected: 6 people" in chosen.stdout
+    assert f"expected to come: {coming:.1f} of them, in 95 of 100 cases" in chosen.stdout
+    assert 0 < filled < 6
+    assert f"filled up: {filled} " in chosen.stdout
+    few = select(run, "--wanted", "12", "--at-most", "1", "--force")
+    assert "6 fewer than wanted in all." in few.stderr
+
+
+def test_a_selection_is_not_written_over_another_one_unless_asked(run: Run, server: ServerHarness) -> None:
+    server.start(panel())
+    answer(server)
+    select(run, "--wanted", "1")
+    again = run("campaign", "select", NAME, "--targets", "5", "--wanted", "1", "--out", "chosen.csv")
+    refused(again, "out = 'chosen.csv': exists already", "--force")
+    assert server.view().selections == 1
+    select(run, "--wanted", "1", "--force")
+
+
+def test_a_place_that_is_not_the_panels_is_refused_with_the_option_that_helps(run: Run, server: ServerHarness) -> None:
+    server.start(panel(targets=(1, 2)))
+    answer(server)
+    found = run("campaign", "select", NAME, "--targets", "5", "--wanted", "1", "--out", "chosen.csv")
+    refused(found, "cell 5", "one of the 2 places of the panel", "with --other-cells")
+
+
+def test_the_newest_selection_is_exported_and_the_list_says_what_was_wanted(run: Run, server: ServerHarness) -> None:
+    server.start(panel())
+    answer(server)
+    select(run, "--wanted", "1")
+    select(run, "--wanted", "3", "--force")
+    exported = run("campaign", "export", NAME, "--out", "exported.csv")
+    assert "selection: 2 of 2" in exported.stdout
+    assert "selected: 3" in exported.stdout
+    assert "selection: 1 of 2" in run("campaign", "export", NAME, "--selection", "1", "--out", "exported.csv").stdout
+    select(run, "--each", "2", "--force")
+    assert "2 at each of 1" in run("campaign", "selections", NAME).stdout
+
+
+def test_invites_are_never_written_over_a_file(run: Run, server: ServerHarness) -> None:
+    server.start(panel(enrolment="invite"))
+    Path("invites.txt").write_text("links\n")
+    found = run("campaign", "invites", NAME, "--count", "2", "--out", "invites.txt")
+    refused(found, "out = 'invites.txt': exists already")
+    assert Path("invites.txt").read_text() == "links\n"
 
 
 def test_before_a_round_is_closed_no_answers_are_said_to_be_used(run: Run, server: ServerHarness) -> None:

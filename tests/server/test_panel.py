@@ -216,7 +216,8 @@ def test_an_open_round_is_not_used_and_a_renewal_replaces_the_answers_once_it_is
     server.start(panel(rounds=2, renewal_s=30 * DAY_S, deadline_s=DAY_S))
     early = server.operate("PUT", f"/campaigns/{NAME}/selections/0", asked().to_bytes())
     assert kind_of(early) == "wrong-state"
-    assert "closed round" in early.text
+    assert "0 of 12 people have answered so far" in early.text
+    assert "once round 1 is closed: when all have answered, or on 2023-11-15 at 22:13 UTC at the latest" in early.text
     answer_all(server)
     first = {row["participant"] for _ in [ask(server, 0, asked(wanted=12))] for row in people(server, 0)}
     assert [one.event for one in server.step(29 * DAY_S)] == []
@@ -237,6 +238,27 @@ def test_a_renewal_that_nobody_answers_leaves_the_answers_before_it_in_use(serve
     assert [one.event for one in server.step(DAY_S)] == ["round-closed"]
     assert ask(server, 0, asked(wanted=3)).selected == 3
     assert check_record(record_of(server)).reproduced
+
+
+@pytest.mark.parametrize("request_changes", [{"wanted": 13}, {"wanted": None, "numbers": (9, 4), "targets": (5, 9)}])
+def test_no_more_people_are_selected_than_have_answered(server: ServerHarness, request_changes: dict[str, Any]) -> None:
+    server.start(panel())
+    answer_all(server)
+    for method, path in (("PUT", "selections/0"), ("POST", "expectation")):
+        body = asked(**request_changes).to_bytes()
+        refused = server.operate(method, f"/campaigns/{NAME}/{path}", body)
+        assert kind_of(refused) == "invalid"
+        assert "13 people" in refused.text
+        assert "at most 12 in all" in refused.text
+
+
+def test_what_to_expect_comes_with_advice(server: ServerHarness) -> None:
+    server.start(panel())
+    answer_all(server)
+    body = asked(targets=(5, 12), wanted=None, numbers=(2, 9), target_names=("Zoo", "Bank")).to_bytes()
+    found = server.operate("POST", f"/campaigns/{NAME}/expectation", body)
+    said = Expectation.from_bytes(found.content).advice
+    assert [one.partition(" cannot have its ")[0] for one in said] == ["Place 1 (Zoo)", "Place 2 (Bank)"]
 
 
 def test_an_invite_to_a_panel_holds_once_in_every_round(server: ServerHarness) -> None:
@@ -266,7 +288,7 @@ def test_a_closed_panel_is_finished_and_selects_no_more(server: ServerHarness) -
 @pytest.mark.parametrize(
     ("request_changes", "what"),
     [
-        ({"targets": (9,)}, "other cells allowed"),
+        ({"targets": (9,)}, "with other_cells"),
         ({"targets": (99,)}, "targets"),
         ({"targets": (5,), "numbers": (1, 2), "wanted": None}, "numbers"),
         ({"wanted": None}, "one of wanted and numbers"),

@@ -158,7 +158,7 @@ EXPECTATION = Expectation(
     ),
 )
 EXPECTATION_BYTES = (
-    b'{"cover":"each","numbers":[3],"places":[{"by_symbol":2.5,"possible":7.25,"selected":3.0,'
+    b'{"advice":[],"cover":"each","numbers":[3],"places":[{"by_symbol":2.5,"possible":7.25,"selected":3.0,'
     b'"visitors":{"high":3,"low":0,"people":1.5},"wanted":3}],"selected":3.0,"visitors":{"high":3,"low":0,"people":1.5}}'
 )
 

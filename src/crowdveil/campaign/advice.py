@@ -6,6 +6,7 @@ from math import ceil
 
 from crowdveil.campaign.forecast import Forecast, PlaceForecast
 from crowdveil.campaign.plan import Plan
+from crowdveil.campaign.request import SelectionRequest
 
 ALMOST_NOBODY = 0.5
 """Fewer people than this are almost nobody: more likely than not, nobody comes."""
@@ -13,14 +14,18 @@ MIN_SHARE = 0.1
 """So are fewer than this share of the people wanted."""
 
 
-def advise(plan: Plan, found: Forecast) -> tuple[str, ...]:
-    """Say for each place that cannot have its number, or gets almost nobody, what it can have and what would help."""
-    said = [_advice(plan, target, place) for target, place in enumerate(found.places)]
+def advise(plan: Plan, found: Forecast, request: SelectionRequest | None = None) -> tuple[str, ...]:
+    """Say for each place that cannot have its number, or gets almost nobody, what it can have and what would help.
+
+    `request` is what is asked of a panel (default: what the plan asks for).
+    """
+    request = plan.request if request is None else request
+    said = [_advice(plan, request, target, place) for target, place in enumerate(found.places)]
     return tuple(one for one in said if one is not None)
 
 
-def _advice(plan: Plan, target: int, place: PlaceForecast) -> str | None:
-    name = f"Place {plan.place_name(target)}"
+def _advice(plan: Plan, request: SelectionRequest, target: int, place: PlaceForecast) -> str | None:
+    name = f"Place {request.place_name(target)}"
     at_least = ALMOST_NOBODY if place.wanted is None else max(ALMOST_NOBODY, MIN_SHARE * place.wanted)
     aim = place.wanted or 1
     if place.possible < ALMOST_NOBODY:
@@ -36,7 +41,7 @@ def _advice(plan: Plan, target: int, place: PlaceForecast) -> str | None:
             f"selected. Larger cells, or a smaller number, would help{_more_people(plan, place, aim)}."
         )
     if place.visitors.people < at_least:
-        if place.wanted is None and len(plan.targets) > 1:
+        if place.wanted is None and len(request.targets) > 1:
             helps = "A number of people for each place, a larger ε or larger cells would help"
         else:
             helps = "More people invited, a larger ε or larger cells would help"

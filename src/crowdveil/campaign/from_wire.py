@@ -84,7 +84,7 @@ def selection_message(
     )
 
 
-def expectation_message(request: SelectionRequest, found: Forecast) -> Expectation:
+def expectation_message(request: SelectionRequest, found: Forecast, advice: tuple[str, ...] = ()) -> Expectation:
     """Convert a forecast to the message that operators get of it."""
     return Expectation(
         cover=request.cover,
@@ -101,6 +101,7 @@ def expectation_message(request: SelectionRequest, found: Forecast) -> Expectati
             )
             for one in found.places
         ),
+        advice=advice,
     )
 
 

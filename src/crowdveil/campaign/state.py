@@ -203,12 +203,15 @@ def check_places(plan: Plan, request: SelectionRequest) -> None:
     """Refuse targets that are no cells of the area, and those that are not among a panel's places unless asked for."""
     check_targets(request.targets, len(plan.area), all_cells=plan.panel)
     if plan.panel and not request.other_cells:
-        for target in sorted(set(request.targets) - set(plan.targets)):
+        for position, target in enumerate(request.targets):
+            if target in plan.targets:
+                continue
             expected = (
-                f"should be one of the {len(plan.targets)} places of the panel; with other cells allowed, the people "
-                "of the nearest places are selected, whose visits there are known less well"
+                f"should be one of the {len(plan.targets):,} places of the panel; with other_cells, the people of the "
+                "nearest places are selected, whose visits there are known less well"
             )
-            raise InputError("targets", f"cell {target}", expected)
+            named = "" if request.target_names is None else f" ({request.target_names[position]})"
+            raise InputError("targets", f"cell {target}{named}", expected)
 
 
 def _check_opening(state: State, policy: Policy) -> None:

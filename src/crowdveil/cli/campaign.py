@@ -13,7 +13,7 @@ from crowdveil.cli import campaign_plan, selections
 from crowdveil.cli.campaign_view import show_verdict, show_view, when
 from crowdveil.cli.connection import operator, operator_if_needed
 from crowdveil.cli.console import Verb, in_bytes, new_app, note, progress_bar, show, show_json, show_rows, working
-from crowdveil.cli.files import append_private, check_destination, write_private
+from crowdveil.cli.files import append_private, check_destination, check_new_file, write_private
 from crowdveil.cli.options import missing, read_real, read_whole, taking
 from crowdveil.client import InviteLink, Operator
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
@@ -142,7 +142,7 @@ def invites(
     anything else. The server stores only hashes of the invites, and deletes them when they are used. So this file is
     the only place where they can be read.
     """
-    check_destination("out", out, (".txt",))
+    check_new_file("out", out, (".txt",), "the links in it cannot be read anywhere else; name another file")
     many = read_whole("count", count, 1)
     written = 0
     with progress_bar("making invites") as report:
@@ -183,8 +183,12 @@ def export(
     campaign: Id,
     out: Annotated[Path, typer.Option(help="Where to write the selection (.csv).", metavar="FILE")],
     selection: Annotated[
-        str, typer.Option(help="Of a panel: which selection, as `campaign selections` numbers them.", metavar="NUMBER")
-    ] = "1",
+        str | None,
+        typer.Option(
+            help="Of a panel: which selection, as `campaign selections` numbers them (default: the newest).",
+            metavar="NUMBER",
+        ),
+    ] = None,
 ) -> None:
     """Write who was selected for which place, the likeliest first.
 
@@ -193,12 +197,16 @@ def export(
     Participants are numbers; each device learns by itself whether it was selected.
     """
     check_destination("out", out, (".csv",))
-    number = read_whole("selection", selection, 1) - 1
+    asked = None if selection is None else read_whole("selection", selection, 1) - 1
     with working("fetching the selection"):
+        made = max(1, server.view(campaign).selections)
+        number = made - 1 if asked is None else asked
         text = server.selection_csv(campaign, number)
     size = write_private(out, text.encode())
     people = len(text.splitlines()) - 1
-    show("Selection", {"campaign": campaign, "selected": f"{people:,}", "written": f"{out} ({in_bytes(size)})"})
+    which = {"selection": f"{number + 1} of {made}"} if made > 1 else {}
+    facts = {"campaign": campaign, **which, "selected": f"{people:,}", "written": f"{out} ({in_bytes(size)})"}
+    show("Selection", facts)
 
 
 @app.command(cls=Verb, epilog=AUDIT)

@@ -27,6 +27,13 @@ def check_destination(field: str, path: Path, suffixes: tuple[str, ...]) -> None
     _check_writable(field, path, target.parent)
 
 
+def check_new_file(field: str, path: Path, suffixes: tuple[str, ...], what_then: str) -> None:
+    """Refuse, before the work begins, a file that could not be written, or that is there already."""
+    check_destination(field, path, suffixes)
+    if path.exists():
+        raise InputError(field, str(path), f"exists already; {what_then}")
+
+
 def open_folder(path: Path, field: str = "out", *, private: bool = False) -> None:
     """Make the folder that results go to, and refuse one that cannot be written to.
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from crowdveil.area import Area
+from crowdveil.campaign.forecast import expected_people
 from crowdveil.campaign.request import name_place
+from crowdveil.campaign.state import panel_rounds_in_use
 from crowdveil.cli.campaign_plan import place_fields, read_numbers
 from crowdveil.cli.campaign_view import answers_in_use, show_places, when
 from crowdveil.cli.connection import operator
 from crowdveil.cli.console import in_bytes, note, show, show_json, show_rows, working
-from crowdveil.cli.files import check_destination, write_private
+from crowdveil.cli.files import check_destination, check_new_file, write_private
 from crowdveil.cli.options import missing, read_duration, read_whole, refuse, taking
 from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find_targets
 from crowdveil.client import Operator
 from crowdveil.codec import canonical_json
+from crowdveil.errors import ServerRefused
 from crowdveil.wire import PROTOCOL, CampaignView, PanelRequest, SelectionView
 
 EXPECT = """\b
@@ -51,7 +57,11 @@ def request_fields(
         typer.Option(help="Instead of --wanted: how many people for each place, such as 3,5,2.", metavar="LIST"),
     ] = None,
     at_most: Annotated[
-        str | None, typer.Option(help="How often one person may be chosen, this time included.", metavar="NUMBER")
+        str | None,
+        typer.Option(
+            help="How often one answer may be chosen, this time included; who renews has a new answer.",
+            metavar="NUMBER",
+        ),
     ] = None,
     within: Annotated[
         str | None,
@@ -93,12 +103,14 @@ def expect(fields: RequestFields, server: Operator, campaign: Id, json: AsJson =
     """
     view = server.view(campaign)
     asked = _request(view, fields)
-    with working("computing what to expect"):
+    with working("computing what to expect"), _naming_options():
         found = server.expect(campaign, asked)
     if json:
         show_json(found.model_dump(mode="json"))
         return
     show_places(asked.target_names, found)
+    for advice in found.advice:
+        note(advice)
     used = answers_in_use(view)
     if used is not None:
         note(f"Selections {used}.")
@@ -111,6 +123,7 @@ def select(
     server: Operator,
     campaign: Id,
     out: Annotated[Path, typer.Option(help="Where to write who was selected (.csv).", metavar="FILE")],
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     json: AsJson = False,
 ) -> None:
     """Select people from a panel's answers.
@@ -118,22 +131,28 @@ def select(
     No phone takes part in it, and nobody learns more about anyone. People who were chosen less often before come first
     among those who are alike. The selection is kept in the panel's record, which anyone can audit.
     """
-    check_destination("out", out, (".csv",))
+    if force:
+        check_destination("out", out, (".csv",))
+    else:
+        check_new_file("out", out, (".csv",), "name another one, or give --force to replace it")
     view = server.view(campaign)
     asked = _request(view, fields)
-    with working("selecting"):
+    with working("selecting"), _naming_options():
         made = server.select(campaign, asked)
-        size = write_private(out, server.selection_csv(campaign, made.number).encode())
+        text = server.selection_csv(campaign, made.number)
+        size = write_private(out, text.encode())
     if json:
         show_json(made.model_dump(mode="json"))
         return
-    facts = {"panel": campaign, "selection": str(made.number + 1), "selected": f"{made.selected:,}"}
+    facts = {"panel": campaign, "selection": str(made.number + 1), "selected": _people(made.selected)}
+    facts |= _what_to_expect(text)
     show("Selection", facts | {"written": f"{out} ({in_bytes(size)})"})
     note(f"Selections {answers_in_use(view, made.rounds)}.")
+    _across_renewals(server, view, asked, made)
     for place, few in enumerate(made.missing):
         if few:
-            where = f"place {name_place(asked.target_names, place)}" if asked.numbers is not None else "all"
-            note(f"{few:,} fewer than wanted at {where}.")
+            where = f"at place {name_place(asked.target_names, place)}" if asked.numbers is not None else "in all"
+            note(f"{few:,} fewer than wanted {where}.")
 
 
 @taking(operator)
@@ -159,11 +178,59 @@ def _request(view: CampaignView, fields: RequestFields) -> PanelRequest:
     return PanelRequest.from_bytes(canonical_json({"protocol": PROTOCOL, **place_fields(covered), **given}).encode())
 
 
+def _people(count: int) -> str:
+    return f"{count:,} {'person' if count == 1 else 'people'}"
+
+
+def _what_to_expect(text: str) -> dict[str, str]:
+    """Say how many of those in a selection's CSV are expected to come, and how many fill up."""
+    rows = list(csv.DictReader(text.splitlines()))
+    if not rows:
+        return {}
+    chances = [float(row["chance"]) for row in rows]
+    coming = expected_people(sum(chances), sum(chance * (1 - chance) for chance in chances))
+    facts = {"expected to come": f"{coming.people:.1f} of them, in 95 of 100 cases {coming.low:,} to {coming.high:,}"}
+    filled = sum(row["chosen"] != "symbol" for row in rows)
+    if filled:
+        facts["filled up"] = f"{_people(filled)}, because too few answers name the place; they are less likely to come"
+    return facts
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Name the option where the server names a field."""
+    try:
+        yield
+    except ServerRefused as error:
+        detail = error.detail.replace("with other_cells, the people", "with --other-cells, the people")
+        raise ServerRefused(error.kind, detail) from None
+
+
+def _across_renewals(server: Operator, view: CampaignView, asked: PanelRequest, made: SelectionView) -> None:
+    """Say where --at-most does not hold, because people have renewed since a selection that it should count."""
+    if asked.at_most is None:
+        return
+    answers = [one.accepted for one in view.rounds]
+    used = panel_rounds_in_use(answers[: made.rounds])
+    since = 0 if asked.within_s is None else made.made - asked.within_s
+    earlier = [one for one in server.selections(view.campaign).selections if one.number < made.number]
+    others = sum(one.made > since and panel_rounds_in_use(answers[: one.rounds]) != used for one in earlier)
+    if others:
+        times = "1 earlier selection" if others == 1 else f"{others:,} earlier selections"
+        note(
+            f"--at-most does not count {times} from the answers before the renewal: who has renewed since may have "
+            "been chosen then and again now, because nobody can tell which two answers are one person's."
+        )
+
+
 def _row(one: SelectionView) -> list[str]:
     asked = one.request
     if asked is None:
         return [str(one.number + 1), when(one.made), "those of the plan", "as planned", f"{one.selected:,}"]
-    wanted = (
-        f"{asked.wanted:,} in all" if asked.numbers is None else ", ".join(f"{number:,}" for number in asked.numbers)
-    )
+    if asked.numbers is None:
+        wanted = f"{asked.wanted:,} in all"
+    elif len(set(asked.numbers)) == 1:
+        wanted = f"{asked.numbers[0]:,} at each of {len(asked.numbers):,}"
+    else:
+        wanted = ", ".join(f"{number:,}" for number in asked.numbers)
     return [str(one.number + 1), when(one.made), f"{len(asked.targets):,}", wanted, f"{one.selected:,}"]

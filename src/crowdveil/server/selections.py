@@ -11,11 +11,13 @@ import csv
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from crowdveil.campaign import forecast
+from crowdveil.campaign import State, forecast
+from crowdveil.campaign.advice import advise
 from crowdveil.campaign.from_wire import expectation_message, request_from_wire
 from crowdveil.campaign.preview import preview_state
 from crowdveil.campaign.state import check_places, select_from_panel
@@ -37,7 +39,7 @@ from crowdveil.server.requests import (
 )
 from crowdveil.server.services import Services, read_plan
 from crowdveil.server.terms import lotteries
-from crowdveil.server.views import audit_record, selection_rows, selection_view
+from crowdveil.server.views import audit_record, campaign_view, selection_rows, selection_view
 from crowdveil.store import (
     Campaign,
     StoredSelection,
@@ -138,9 +140,12 @@ async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) 
 def _select(services: Services, campaign: str, number: int, asked: PanelRequest) -> StoredSelection:
     found = _panel(services, campaign)
     state = services.panel_state(found)
+    if not state.used_rounds:
+        raise refuse("wrong-state", _nobody_yet(services, found))
     # The clock of this server may be behind that of another one, or have been set back.
     made = max([int(services.clock()), *(one.made for one in selections_of(services.store, campaign))])
     with _refusing():
+        _check_enough(state, asked)
         seed = selection_seed(found.seed, number, _numbered(found, number))
         people = select_from_panel(
             state,
@@ -161,8 +166,41 @@ def _expect(services: Services, campaign: str, asked: PanelRequest) -> Expectati
     with _refusing():
         request = request_from_wire(asked)
         check_places(state.plan, request)
+        if state.used_rounds:
+            _check_enough(state, asked)
         used = state if state.used_rounds else preview_state(state.plan)
-        return expectation_message(request, forecast(used, request))
+        expected = forecast(used, request)
+        return expectation_message(request, expected, advise(used.plan, expected, request))
+
+
+def _check_enough(state: State, asked: PanelRequest) -> None:
+    """Refuse to select more people than have answered."""
+    answers = sum(state.closed[number].reports for number in state.used_rounds)
+    wanted = asked.wanted if asked.numbers is None else sum(asked.numbers)
+    if wanted is not None and wanted > answers:
+        field = "wanted" if asked.numbers is None else "numbers"
+        rounds = " and ".join(str(number + 1) for number in state.used_rounds)
+        expected = f"should be at most {answers:,} in all: so many people have answered, in round {rounds}"
+        raise InputError(field, f"{wanted:,} people", expected)
+
+
+def _nobody_yet(services: Services, campaign: Campaign) -> str:
+    """Say how many have answered a panel that has no answers to select from, and when these can be used."""
+    rounds = campaign_view(services.store, campaign).rounds
+    current = next((one for one in rounds if one.state == "open"), None)
+    if campaign.state == "draft":
+        return "the panel is a draft: start it, so that people can answer"
+    if current is None:
+        return "nobody has answered yet"
+    until = "when all have answered"
+    if current.deadline is not None:
+        day = datetime.fromtimestamp(current.deadline, UTC)
+        until += f", or on {day:%Y-%m-%d at %H:%M} UTC at the latest"
+    of_all = "" if current.size is None else f" of {current.size:,}"
+    return (
+        f"{current.accepted:,}{of_all} people have answered so far; their answers can be used once round "
+        f"{current.number + 1} is closed: {until}"
+    )
 
 
 def _panel(services: Services, campaign: str) -> Campaign:

@@ -249,6 +249,8 @@ class Expectation(Message):
     visitors: ExpectedPeople
     """How many of the selected are expected to come to a target."""
     places: Many[ExpectedPlace]
+    advice: Many[str] = ()
+    """Of what is asked of a panel: places that cannot have their number or get almost nobody, and what would help."""
 
 
 class SelectionView(Message):

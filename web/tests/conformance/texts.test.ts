@@ -104,6 +104,8 @@ interface UseCase {
   readonly selections: number;
   readonly chosen: readonly number[];
   readonly text: string;
+  /** Of the same answer twice, in rounds 1 and 3. */
+  readonly again: string;
 }
 interface ConstantsCase {
   readonly kind: "constants";
@@ -217,6 +219,7 @@ const NO_ENTRY: Omit<LedgerEntry, "key" | "state"> = {
   server: "",
   termsHash: "",
   secret: "",
+  invite: "",
   participant: -1,
   round: -1,
   policyHash: "",

@@ -111,6 +111,8 @@ export interface Expectation {
   selected: number;
   visitors: ExpectedPeople;
   places: readonly ExpectedPlace[];
+  /** Of what is asked of a panel: places that cannot have their number or get almost nobody, and what would help. */
+  advice: readonly string[];
 }
 
 export interface RoundView {
