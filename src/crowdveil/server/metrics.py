@@ -59,6 +59,33 @@ class Metrics:
             registry=self.registry,
         )
 
+        # The counters of the busiest labels: looking one up takes longer than counting.
+        self._requests: dict[tuple[str, str, int], Counter] = {}
+        self._reports: dict[str, Counter] = {}
+        self._seats: dict[str, Counter] = {}
+
+    def count_request(self, route: str, method: str, status: int) -> None:
+        """Count a request that was answered."""
+        key = (route, method, status)
+        counter = self._requests.get(key)
+        if counter is None:
+            counter = self._requests[key] = self.requests.labels(route, method, str(status))
+        counter.inc()
+
+    def count_report(self, outcome: str) -> None:
+        """Count a report by its outcome."""
+        counter = self._reports.get(outcome)
+        if counter is None:
+            counter = self._reports[outcome] = self.reports.labels(outcome)
+        counter.inc()
+
+    def count_seat(self, outcome: str) -> None:
+        """Count a seat request by its outcome."""
+        counter = self._seats.get(outcome)
+        if counter is None:
+            counter = self._seats[outcome] = self.seats.labels(outcome)
+        counter.inc()
+
     def text(self, store: Store) -> bytes:
         """Return all counters, with the state of every campaign and of its latest round."""
         states = CollectorRegistry()
