@@ -36,7 +36,7 @@ CHECKPOINT_PAGES = 16_000
 Secrets and numbers are random, so each report changes pages of its own; the longer it takes until they are moved, the
 more of them were changed several times. SQLite's default, 1,000, is reached with every few commits.
 """
-CACHE_KB = 64_000
+CACHE_KB = 16_000
 """Size of a connection's cache on SQLite; with its default, 2 MB, pages would be read again for each report."""
 POOL = 10
 MIGRATION_LOCK = 0x63726F77

@@ -127,12 +127,13 @@ _SEATS = {
         CROSS JOIN participants AS seat ON seat.campaign = :campaign AND seat.number = one.value
         CROSS JOIN rounds ON rounds.campaign = seat.campaign AND rounds.number = seat.round
         LEFT JOIN reports ON reports.campaign = seat.campaign AND reports.participant = seat.number""",
-    # Scalar subqueries: for a join with a table that has no statistics yet, PostgreSQL would read the whole table.
+    # LATERAL and OFFSET 0: for a join with a table that has no statistics yet, PostgreSQL would read the whole table.
     "postgresql": """
-        SELECT seat.number, seat.round, rounds.policy_hash, rounds.symbols,
-            (SELECT digest FROM reports WHERE campaign = :campaign AND participant = seat.number)
-        FROM (SELECT n AS number, (SELECT round FROM participants WHERE campaign = :campaign AND number = n) AS round
-            FROM unnest(CAST(:numbers AS bigint[])) AS n) AS seat
+        SELECT one.number, seat.round, rounds.policy_hash, rounds.symbols,
+            (SELECT digest FROM reports WHERE reports.campaign = :campaign AND reports.participant = one.number)
+        FROM unnest(CAST(:numbers AS bigint[])) AS one(number)
+        CROSS JOIN LATERAL (SELECT round FROM participants
+            WHERE participants.campaign = :campaign AND participants.number = one.number OFFSET 0) AS seat
         JOIN rounds ON rounds.campaign = :campaign AND rounds.number = seat.round""",
 }
 _COLUMNS = "INSERT INTO reports (campaign, participant, round, symbol, digest)"
