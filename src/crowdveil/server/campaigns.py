@@ -56,10 +56,9 @@ async def policy(request: DirectRequest) -> Answer:
         raise refuse("not-found", f"round = {number} of campaign {name!r}: has no policy yet")
     data, policy_hash = found
     etag = policy_etag(policy_hash)
-    tagged = (b"etag", etag.encode())
     if etag in request.header(b"if-none-match"):
-        return Answer(304, b"", [*NOT_MODIFIED, tagged])
-    return Answer(200, data, [*POLICY, tagged])
+        return Answer(304, b"", NOT_MODIFIED.with_etag(etag))
+    return Answer(200, data, POLICY.with_etag(etag))
 
 
 def _round(text: str) -> int:

@@ -7,7 +7,7 @@ passes on all others. The guard is around both, so no path leads past it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from fastapi import APIRouter
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
     status: int
     body: bytes
-    headers: Sequence[tuple[bytes, bytes]]
+    headers: CompleteHeaders
     """All but content-length; made by `complete_headers`."""
 
 
@@ -139,9 +139,9 @@ class DirectRoutes:
                 if parameters is not None:
                     scope["route"] = route
                     found = await route.handler(DirectRequest(self.services, scope, receive, parameters))
-                    headers = CompleteHeaders(found.headers)
+                    headers = found.headers
                     if found.status not in (204, 304):
-                        headers.append((b"content-length", b"%d" % len(found.body)))
+                        headers = headers.with_length(len(found.body))
                     await send({"type": "http.response.start", "status": found.status, "headers": headers})
                     await send({"type": "http.response.body", "body": found.body})
                     return

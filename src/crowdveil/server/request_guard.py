@@ -50,11 +50,33 @@ RawHeaders: TypeAlias = list[tuple[bytes, bytes]]
 class CompleteHeaders(RawHeaders):
     """Headers of an answer that `complete_headers` has made, so that the guard need not add any."""
 
+    rendered: bytes
+    """All of them as they are sent, so that they are joined only once."""
+    length: int = 0
+    """The content-length, if it is among them."""
+
+    def __init__(self, headers: RawHeaders, rendered: bytes | None = None) -> None:
+        super().__init__(headers)
+        self.rendered = b"".join([b"%b: %b\r\n" % one for one in headers]) if rendered is None else rendered
+
+    def with_length(self, length: int) -> CompleteHeaders:
+        """Return these headers and the content-length."""
+        sized = CompleteHeaders([*self, (b"content-length", b"%d" % length)], self.rendered + LENGTH % length)
+        sized.length = length
+        return sized
+
+    def with_etag(self, etag: str) -> CompleteHeaders:
+        """Return these headers and an ETag of a quoted hash."""
+        return CompleteHeaders([*self, (b"etag", etag.encode("ascii"))])
+
+
+LENGTH = b"content-length: %d\r\n"
+
 
 def complete_headers(own: Mapping[str, str], *, cross_origin: bool) -> CompleteHeaders:
     """Return an answer's own headers with those of every answer, on the participants' routes with `cross_origin`."""
     common = {"cache-control": "no-store", **HEADERS, **(CROSS_ORIGIN if cross_origin else {})}
-    return CompleteHeaders((name.encode(), value.encode()) for name, value in (common | dict(own)).items())
+    return CompleteHeaders([(name.encode(), value.encode()) for name, value in (common | dict(own)).items()])
 
 
 COMMON = complete_headers({}, cross_origin=False)
