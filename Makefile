@@ -22,7 +22,7 @@ COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hash
 	$(if $(UPGRADE),--upgrade)
 
 .PHONY: help setup demo test long web pages test-pages browser faults attacks mutants spark java lint lint-python \
-	lint-pages study bench scale wheel core docs lock audit-dependencies clean
+	lint-pages study bench load-generator scale wheel core docs lock audit-dependencies clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -115,7 +115,10 @@ study: $(READY) ## repeat the paper's experiments in a short form, on the traces
 	@echo "== study: all of them side by side"
 	@$(BIN)/crowdveil study together --data study --out study/together
 
-bench: $(BENCH_READY) ## measure speed and memory side by side with the peers; under 30 minutes
+load-generator:
+	$(call need,wrk,wrk)
+
+bench: load-generator $(BENCH_READY) ## measure speed and memory side by side with the peers; under 30 minutes
 	@$(BENCH_VENV)/bin/python -m benchmarks.peers
 	@echo "== bench: side by side with the peers"
 	@$(BENCH_VENV)/bin/python -m benchmarks

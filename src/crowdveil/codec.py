@@ -22,27 +22,38 @@ from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 # --- JSON -------------------------------------------------------------------------------------------------------
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
 def canonical_json(value: object) -> str:
     """JSON with sorted keys, no spaces and ASCII only: one text for one value."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return _ENCODER.encode(value)
+
+
+class _NotStrictError(ValueError):
+    """Something that JSON, or this program, does not know."""
+
+
+def _refuse(constant: str) -> None:
+    raise _NotStrictError(f"{constant} is not a number that JSON knows")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _NotStrictError("a field is given twice")
+    return found
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, object_pairs_hook=_once)
 
 
 def parse_json(text: str, what: str) -> Any:
     """Parse JSON, refusing NaN and infinities, with an error that says what was being read."""
-
-    def refuse(constant: str) -> None:
-        raise FileFormatError(f"{what}: {constant} is not a number that JSON knows")
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            raise FileFormatError(f"{what}: a field is given twice")
-        return found
-
     try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=once)
-    except FileFormatError:
-        raise
+        return json.loads(text) if text.startswith("\ufeff") else _DECODER.decode(text)  # only the first refuses a mark
+    except _NotStrictError as error:
+        raise FileFormatError(f"{what}: {error}") from None
     except (ValueError, RecursionError) as error:
         raise FileFormatError(f"{what}: not JSON, or cut short ({error})") from None
 

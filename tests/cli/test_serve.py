@@ -198,3 +198,12 @@ def test_a_server_that_does_not_start_says_why(tmp_path: Path) -> None:
     (tmp_path / "crowdveil.sqlite").mkdir()
     with pytest.raises(CrowdveilError, match=r"did not start: crowdveil: .*crowdveil\.sqlite"), local_server(tmp_path):
         pass
+
+
+def test_workers_are_asked_for_by_number_and_need_postgresql(run: Run, started: list[dict[str, Any]]) -> None:
+    assert run("serve").exit_code == 0
+    assert started[-1]["workers"] == 1
+    refused(run("serve", "--workers", "2"), "workers = 2: should be 1 on SQLite", "name a PostgreSQL database")
+    refused(run("serve", "--workers", "0"), "workers = 0: should be from 1 to 64")
+    refused(run("serve", "--workers", "two"), "workers", "whole number")
+    assert len(started) == 1

@@ -247,7 +247,7 @@ def _fork(run: Callable[[], None]) -> int:
 
 
 def _run_server(options: ServerOptions) -> None:
-    from crowdveil.server import run
+    from crowdveil.server import process, run
     from crowdveil.server.child_process import ChildProcess
     from crowdveil.server.settings import ServerSettings
 
@@ -273,7 +273,7 @@ def _run_server(options: ServerOptions) -> None:
             if not self._stopping:
                 await super()._keep_running()
 
-    vars(run)["ChildProcess"] = Forked
+    vars(process)["ChildProcess"] = Forked
     run.serve(options.database, HOST, options.port, ServerSettings(**options.settings), trusted_proxies=["127.0.0.0/8"])
 
 

@@ -19,6 +19,8 @@ from typing import Any
 import httpx
 import pytest
 
+from crowdveil.server.request_guard import HEADERS
+
 REQUEST_S = 2.0
 SERVE = """
 import json, sys
@@ -135,6 +137,21 @@ def test_whoever_sends_a_byte_now_and_then_is_cut_off_too(tmp_path: Path, what: 
             assert line.recv(4096).startswith(b"HTTP/1.1 204")
             line.sendall(HALF[what])
             assert closed_after(line, monotonic()) < REQUEST_S + 6
+
+
+def test_headers_that_were_prepared_are_sent_once_and_before_a_connection_is_closed(tmp_path: Path) -> None:
+    with serving(tmp_path, {}, []) as url:
+        kept = {name.lower(): value for name, value in httpx.get(f"{url}/v1/ping").headers.items()}
+        assert kept == HEADERS | {"cache-control": "no-store"}
+        closed = httpx.get(f"{url}/v1/ping", headers={"connection": "close"}).headers
+        assert dict(closed) == kept | {"connection": "close"}
+        with connect(url) as line:  # several requests at once are answered one after the other
+            line.sendall(b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n" * 3)
+            received = b""
+            while received.count(b"\r\n\r\n") < 3:
+                received += line.recv(65_536)
+            assert received.count(b"HTTP/1.1 204 No Content\r\n") == 3
+            assert b"content-length" not in received
 
 
 def test_a_large_body_over_a_slow_line_arrives(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from math import inf, nan
 from typing import Any, get_args
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crowdveil as cv
+from crowdveil.codec import canonical_json
 from crowdveil.errors import InputError
 from crowdveil.vocabulary import ParticipantState
 from crowdveil.wire import (
@@ -359,6 +361,32 @@ def test_a_message_is_these_bytes_and_comes_back_from_them(name: str) -> None:
     assert type(message).from_bytes(data) == message
     spaced = json.dumps(json.loads(data), indent=2).encode()
     assert type(message).from_bytes(spaced).to_bytes() == data
+
+
+def test_a_plain_message_has_only_fields_that_json_writes_as_they_are() -> None:
+    found = [one for one in wire_messages() if one.plain]
+    assert {one.__name__ for one in found} == {"Seat", "Report", "Receipt"}
+    for one in found:
+        for field in one.model_fields.values():
+            patterns = [getattr(part, "pattern", None) for part in field.metadata]
+            plain = any(pattern and re.fullmatch(r"\^[][(){}|a-z0-9,$-]+", pattern) for pattern in patterns)
+            assert field.annotation is int or plain
+
+
+@given(st.integers(0, 2**53 - 1), st.integers(0, 2**53 - 1), st.one_of(st.none(), st.integers(0, 10**8 - 1)))
+def test_the_bytes_of_a_plain_message_are_the_canonical_form(participant: int, number: int, symbol: int | None) -> None:
+    seat = Seat(
+        protocol=1,
+        campaign="c-0",
+        participant=participant,
+        round=number,
+        policy_hash="a" * 64,
+        terms_hash="0" * 64,
+    )
+    report = Report.of(seat, symbol)
+    for one in (seat, report, Receipt.of("coffee", participant, report)):
+        assert one.to_bytes() == canonical_json(one.model_dump(mode="json")).encode("ascii")
+        assert type(one).from_bytes(one.to_bytes()) == one
 
 
 @given(st.none() | st.integers(0, 10**8 - 1))

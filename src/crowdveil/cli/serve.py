@@ -25,6 +25,7 @@ Examples:
   crowdveil serve
   crowdveil serve --data /var/lib/crowdveil --port 9000
   crowdveil serve --database postgresql://crowdveil@localhost/crowdveil --new-token
+  crowdveil serve --database postgresql://crowdveil@localhost/crowdveil --workers 4
   crowdveil serve --trusted-proxy 127.0.0.1
   crowdveil serve --tiles 'https://tiles.example.org/{z}/{x}/{y}.png'
 """
@@ -90,6 +91,12 @@ def run(
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen at.", metavar="ADDRESS")] = HOST,
     port: Annotated[str, typer.Option(help="Port to listen at; 0 takes any free port.", metavar="NUMBER")] = PORT,
+    workers: Annotated[
+        str,
+        typer.Option(
+            help="Processes that answer requests; more than 1 needs PostgreSQL (default: 1).", metavar="NUMBER"
+        ),
+    ] = "1",
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(
@@ -130,6 +137,11 @@ def run(
     if url is None:
         open_folder(data, "data", private=True)
         url = f"sqlite:///{(data / DATABASE).resolve()}"
+    processes = read_whole("workers", workers)
+    if processes != 1:
+        from crowdveil.server.workers import check_workers
+
+        check_workers(processes, url)
     with working("starting"):
         # The web framework takes a second to load, which `crowdveil serve --help` should not wait for.
         from crowdveil.server.run import serve
@@ -145,7 +157,7 @@ def run(
             f"{host} can be reached from other machines, and this is plain HTTP: tokens, and who takes part, can be "
             "read on the way. Devices refuse such an address. Put a proxy with TLS in front, and listen at 127.0.0.1."
         )
-    serve(url, host, number, settings, tile_url=tiles, trusted_proxies=proxies, ready=_tell_ready)
+    serve(url, host, number, settings, tile_url=tiles, trusted_proxies=proxies, workers=processes, ready=_tell_ready)
 
 
 def _hand_over(token: str, path: Path | None) -> None:

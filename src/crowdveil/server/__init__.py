@@ -2,6 +2,7 @@
 
     app             the application: routes, middleware, error handlers, OpenAPI document
     request_guard   middleware of every request: rate limits, body sizes, security headers, errors
+    direct_routes   answers the busiest requests without the web framework
     requests        reading bodies and tokens; compares operators' tokens in constant time
     campaigns       public routes: a campaign's announcement, a round's policy
     participants    routes of devices: seats, reports, status
@@ -22,7 +23,9 @@
     areas           areas for the console's map
     pages           the console and the participant's page
     logs, metrics   JSON lines; Prometheus
-    run, local      a server on a socket; a server for demonstrations
+    process         a server on a socket, in this process
+    workers         several processes at one address, with PostgreSQL
+    run, local      one or the other; a server for demonstrations
 
 Where to look: a round is closed by `scheduler.Scheduler`, or early by an operator (`operators`). The lottery among
 equals is decided by `campaign.selection`, with the seed that the audit record publishes. What is stored of a

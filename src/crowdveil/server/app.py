@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from itertools import chain
 from time import time
 from typing import Any
 
@@ -18,9 +19,11 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from crowdveil.server import campaigns, health, operators, participants, selections
 from crowdveil.server.commit_queue import CommitQueue
+from crowdveil.server.direct_routes import DirectRouter, DirectRoutes
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.pages import add_pages, check_tiles
 from crowdveil.server.previews import Previews
@@ -32,6 +35,9 @@ from crowdveil.server.services import Services
 from crowdveil.server.settings import ServerSettings
 from crowdveil.store import Store, signing_key
 from crowdveil.wire import first_error, json_schemas, new_private_key, public_key
+
+ERROR = "crowdveil.error"
+"""Where a request's scope keeps an error of the web framework's routes."""
 
 
 def create_app(
@@ -64,7 +70,7 @@ def create_app(
             wake=wake,
             clock=clock,
         )
-        app.state.services = services
+        app.state.services = direct.services = services
         commit_queue.start()
         try:
             yield
@@ -72,7 +78,7 @@ def create_app(
             await commit_queue.stop()
             await services.previews.stop()
 
-    app = FastAPI(
+    app = _Application(
         title="crowdveil",
         version=version("crowdveil"),
         description="Choose the crowd that will cover your places, without learning where anyone is.",
@@ -81,15 +87,52 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
+    modules = (campaigns, participants, operators, selections, health)
     add_pages(app, None if tile_url is None else check_tiles(tile_url))
-    for module in (campaigns, participants, operators, selections, health):
+    for module in modules:
         app.include_router(module.routes)
-    app.add_middleware(RequestGuard, settings=settings, metrics=metrics)
+    routers = [one.routes for one in modules]
+    described = [router.direct_routes for router in routers if isinstance(router, DirectRouter)]
+    direct = DirectRoutes(app.routed, chain.from_iterable(described))
+    app.add_middleware(_KeepErrors)
+    app.guard = RequestGuard(direct, settings, metrics)
     app.add_exception_handler(RequestRefused, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(HTTPException, _no_route)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
+
+
+class _Application(FastAPI):
+    """The guard, then the direct routes, then everything that the web framework does."""
+
+    guard: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the guard, which is around everything else."""
+        await self.guard(scope, receive, send)
+
+    async def routed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer by the routes of the web framework, whose errors are the guard's to answer."""
+        await super().__call__(scope, receive, send)
+        error = scope.get(ERROR)
+        if error is not None:
+            raise error
+
+
+class _KeepErrors:
+    """Keep an error for the guard; the web framework would answer it in a way of its own."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:
+            if scope["type"] != "http":
+                raise
+            scope[ERROR] = error
 
 
 # --- errors --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from crowdveil.server.logs import log
@@ -24,7 +24,17 @@ STOP_S = 5.0
 class ChildProcess:
     """Run `python -m module` for as long as the server runs."""
 
-    def __init__(self, module: str, environment: Mapping[str, str], on_line: Callable[[bytes], None]) -> None:
+    def __init__(
+        self,
+        module: str,
+        environment: Mapping[str, str],
+        on_line: Callable[[bytes], None],
+        *,
+        files: Sequence[int] = (),
+        stop_s: float = STOP_S,
+    ) -> None:
+        """`files` are open files that the process inherits; `stop_s` is how long it may take to end."""
+        self._files, self._stop_s = files, stop_s
         self._module = module
         self._environment = environment
         self._on_line = on_line
@@ -52,7 +62,7 @@ class ChildProcess:
             if process.stdin is not None:
                 process.stdin.close()
             try:
-                await asyncio.wait_for(process.wait(), STOP_S)
+                await asyncio.wait_for(process.wait(), self._stop_s)
             except TimeoutError:
                 with suppress(ProcessLookupError):
                     process.kill()
@@ -71,6 +81,7 @@ class ChildProcess:
                 stdout=asyncio.subprocess.PIPE,
                 env={**os.environ, **self._environment},
                 limit=MAX_LINE,
+                pass_fds=self._files,
             )
             assert self._process.stdout is not None
             async for line in self._process.stdout:

@@ -11,8 +11,8 @@ import asyncio
 import gc
 from collections import OrderedDict, deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Thread
 from time import perf_counter
 from typing import NamedTuple, TypeAlias
 
@@ -63,10 +63,7 @@ Job: TypeAlias = SeatClaim | ReportJob
 QueueResult: TypeAlias = StoredSeat | NoSeat | ReportResult
 
 
-@dataclass(eq=False)
-class _Pending:
-    job: Job
-    result: asyncio.Future[QueueResult]
+_Pending: TypeAlias = tuple[Job, "asyncio.Future[QueueResult]"]
 
 
 class CommitQueue:
@@ -78,10 +75,12 @@ class CommitQueue:
         self._metrics = metrics
         self._wake_scheduler = wake
         self._queue: deque[_Pending] = deque()
-        self._not_empty = asyncio.Event()
         self._seats: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._thread = ThreadPoolExecutor(1, "commit-queue")
-        self._worker: asyncio.Task[None] | None = None
+        self._batches: SimpleQueue[list[_Pending] | None] = SimpleQueue()
+        self._writer: Thread | None = None
+        self._busy = False
+        """Whether a batch is being written, or about to be taken from the queue."""
+        self._idle = asyncio.Event()
         self._closing = False
         self._thresholds = gc.get_threshold()
 
@@ -95,15 +94,18 @@ class CommitQueue:
         self._thresholds = gc.get_threshold()
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD, *self._thresholds[1:])
-        self._worker = asyncio.get_running_loop().create_task(self._work())
+        self._loop = asyncio.get_running_loop()
+        self._idle.set()
+        self._writer = Thread(target=self._write_batches, name="commit-queue", daemon=True)
+        self._writer.start()
 
     async def stop(self) -> None:
         """Write what is queued, then stop."""
         self._closing = True
-        self._not_empty.set()
-        if self._worker is not None:
-            await self._worker
-        self._thread.shutdown()
+        await self._idle.wait()
+        self._batches.put(None)
+        if self._writer is not None:
+            self._writer.join()
         gc.set_threshold(*self._thresholds)
         gc.unfreeze()
 
@@ -111,44 +113,57 @@ class CommitQueue:
         """Return a seat, once it is on disk, or why there is none."""
         result = await self._submit(claim)
         assert not isinstance(result, ReportResult)
-        self._metrics.seats.labels("given" if isinstance(result, StoredSeat) else result).inc()
+        self._metrics.count_seat("given" if isinstance(result, StoredSeat) else result)
         return result
 
     async def store_report(self, job: ReportJob) -> ReportResult:
         """Return the outcome of a report; an accepted report is on disk by then."""
         result = await self._submit(job)
         assert isinstance(result, ReportResult)
-        self._metrics.reports.labels(result.outcome).inc()
+        self._metrics.count_report(result.outcome)
         return result
 
-    async def _submit(self, job: Job) -> QueueResult:
+    def _submit(self, job: Job) -> asyncio.Future[QueueResult]:
         if len(self._queue) >= self._settings.max_queue_length or self._closing:
             raise refuse("unavailable", "the server is busy; send the same request again")
-        pending = _Pending(job, asyncio.get_running_loop().create_future())
-        self._queue.append(pending)
-        self._not_empty.set()
-        return await pending.result
+        result: asyncio.Future[QueueResult] = self._loop.create_future()
+        self._queue.append((job, result))
+        if not self._busy:
+            self._begin_soon()
+        return result
 
-    async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._queue or not self._closing:
-            if not self._queue:
-                self._not_empty.clear()
-                await self._not_empty.wait()
+    def _begin_soon(self) -> None:
+        """Begin a batch once the requests that have arrived by now are read: they share the commit."""
+        self._busy = True
+        self._idle.clear()
+        self._loop.call_soon(self._begin)
+
+    def _begin(self) -> None:
+        count = min(len(self._queue), self._settings.commit_reports)
+        self._batches.put([self._queue.popleft() for _ in range(count)])
+        self._metrics.queue_length.set(len(self._queue))
+
+    def _answer(self, batch: list[_Pending], results: list[QueueResult | Exception]) -> None:
+        for (_, pending), result in zip(batch, results, strict=True):
+            if pending.done():  # the device disconnected; what it sent is stored all the same
                 continue
-            count = min(len(self._queue), self._settings.commit_reports)
-            batch = [self._queue.popleft() for _ in range(count)]
-            self._metrics.queue_length.set(len(self._queue))
-            jobs = [one.job for one in batch]
-            results = await loop.run_in_executor(self._thread, self._write, jobs)
-            for pending, result in zip(batch, results, strict=True):
-                if pending.result.done():  # the device disconnected; what it sent is stored all the same
-                    continue
-                if isinstance(result, Exception):
-                    pending.result.set_exception(result)
-                else:
-                    pending.result.set_result(result)
-            self._wake_scheduler()
+            if isinstance(result, Exception):
+                pending.set_exception(result)
+            else:
+                pending.set_result(result)
+        self._wake_scheduler()
+        if self._queue:
+            self._begin_soon()
+        else:
+            self._busy = False
+            self._idle.set()
+
+    # --- in the thread that writes ----------------------------------------------------------------------------
+
+    def _write_batches(self) -> None:
+        while (batch := self._batches.get()) is not None:
+            results = self._write([job for job, _ in batch])
+            self._loop.call_soon_threadsafe(self._answer, batch, results)
 
     def _write(self, jobs: list[Job]) -> list[QueueResult | Exception]:
         started = perf_counter()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from crowdveil.store import Store, list_campaigns, rounds_of
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SOLVE_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Environment variable with the folder in which workers count together; read when prometheus_client is imported."""
 COMMIT_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
@@ -44,7 +48,10 @@ class Metrics:
             registry=self.registry,
         )
         self.queue_length = Gauge(
-            "crowdveil_commit_queue_length", "Seats and reports waiting for a commit", registry=self.registry
+            "crowdveil_commit_queue_length",
+            "Seats and reports waiting for a commit",
+            registry=self.registry,
+            multiprocess_mode="livesum",
         )
         self.solves = Histogram(
             "crowdveil_solve_seconds",
@@ -59,11 +66,42 @@ class Metrics:
             registry=self.registry,
         )
 
+        # The counters of the busiest labels: looking one up takes longer than counting.
+        self._requests: dict[tuple[str, str, int], Counter] = {}
+        self._reports: dict[str, Counter] = {}
+        self._seats: dict[str, Counter] = {}
+
+    def count_request(self, route: str, method: str, status: int) -> None:
+        """Count a request that was answered."""
+        key = (route, method, status)
+        counter = self._requests.get(key)
+        if counter is None:
+            counter = self._requests[key] = self.requests.labels(route, method, str(status))
+        counter.inc()
+
+    def count_report(self, outcome: str) -> None:
+        """Count a report by its outcome."""
+        counter = self._reports.get(outcome)
+        if counter is None:
+            counter = self._reports[outcome] = self.reports.labels(outcome)
+        counter.inc()
+
+    def count_seat(self, outcome: str) -> None:
+        """Count a seat request by its outcome."""
+        counter = self._seats.get(outcome)
+        if counter is None:
+            counter = self._seats[outcome] = self.seats.labels(outcome)
+        counter.inc()
+
     def text(self, store: Store) -> bytes:
         """Return all counters, with the state of every campaign and of its latest round."""
         states = CollectorRegistry()
         states.register(_CampaignStates(store))
-        return generate_latest(self.registry) + generate_latest(states)
+        counters = self.registry
+        if SHARED_FOLDER in os.environ:  # any worker is asked, and answers for all
+            counters = CollectorRegistry()
+            MultiProcessCollector(counters)  # type: ignore[no-untyped-call]
+        return generate_latest(counters) + generate_latest(states)
 
 
 class _CampaignStates:

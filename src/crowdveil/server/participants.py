@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.server.commit_queue import ReportJob
+from crowdveil.server.direct_routes import Answer, DirectRequest, DirectRouter, answer_with
 from crowdveil.server.rate_limit import is_loopback
 from crowdveil.server.refusals import refuse
 from crowdveil.server.request_guard import address_of
@@ -15,22 +16,18 @@ from crowdveil.server.requests import (
     Bearer,
     CampaignPath,
     ServicesOf,
-    bearer,
     body_of,
-    campaign_of,
+    check_campaign,
     problems,
-    read,
     send,
-    services_of,
+    token_hash,
     unknown_secret,
 )
 from crowdveil.server.services import KnownTerms, Services
 from crowdveil.store import NoSeat, SeatClaim, get_campaign, participant_state, seats_of, withdraw
 from crowdveil.wire import PROTOCOL, ParticipantStatus, Receipt, Report, Seat, SeatRequest, Withdrawal, secret_digest
 
-routes = APIRouter(prefix="/v1/campaigns", tags=["participants"])
-# Every device takes a seat and reports, so these two routes read the request themselves: the dependencies and
-# parameters of FastAPI would cost as much as the rest of the request.
+routes = DirectRouter(prefix="/v1/campaigns", tags=["participants"])
 
 NO_SEAT: dict[NoSeat, str] = {
     "not-found": "the campaign was not found, or has not started yet",
@@ -42,7 +39,8 @@ STAYS = (
 )
 
 
-@routes.post(
+@routes.direct(
+    "POST",
     "/{campaign}/seats",
     response_model=Seat,
     openapi_extra={**CAMPAIGN, **body_of(SeatRequest)},
@@ -57,13 +55,14 @@ STAYS = (
         "unsupported-media-type",
     ),
 )
-async def take_seat(request: Request) -> Response:
+async def take_seat(request: DirectRequest) -> Answer:
     """Give a seat in the open round; a secret that has a seat gets the same one again."""
-    services, campaign = await services_of(request), campaign_of(request)
-    body = await read(request, SeatRequest)
+    services, campaign = request.services, check_campaign(request.parameters[0])
+    body = await request.read(SeatRequest)
     known = await _known_terms(services, campaign)
-    limited = known.terms.enrolment == "open" and not is_loopback(address_of(request.scope))
-    who = (campaign, address_of(request.scope), body.secret_digest)
+    address = address_of(request.scope)
+    limited = known.terms.enrolment == "open" and not is_loopback(address)
+    who = (campaign, address, body.secret_digest)
     if limited and not services.seat_limiter.allows(*who):
         await _check_seated(services, campaign, body.secret_digest)
     invite = None if body.invite is None else secret_digest(body.invite)
@@ -74,7 +73,7 @@ async def take_seat(request: Request) -> Response:
         raise refuse(kind, NO_SEAT.get(kind))
     if limited:
         services.seat_limiter.count(*who)
-    return send(
+    return answer_with(
         Seat(
             protocol=PROTOCOL,
             campaign=campaign,
@@ -86,7 +85,8 @@ async def take_seat(request: Request) -> Response:
     )
 
 
-@routes.put(
+@routes.direct(
+    "PUT",
     "/{campaign}/report",
     response_model=Receipt,
     openapi_extra={**CAMPAIGN, **body_of(Report), **BEARER},
@@ -104,16 +104,17 @@ async def take_seat(request: Request) -> Response:
         "unsupported-media-type",
     ),
 )
-async def store_report(request: Request) -> Response:
+async def store_report(request: DirectRequest) -> Answer:
     """Store a report permanently. The same report again gets the same receipt; a different one is refused."""
-    services, campaign, secret_hash = await services_of(request), campaign_of(request), await bearer(request)
-    report = await read(request, Report)
+    services, campaign = request.services, check_campaign(request.parameters[0])
+    secret_hash = token_hash(request.header(b"authorization"))
+    report = await request.read(Report)
     if report.symbol_number is None and (await _known_terms(services, campaign)).terms.null_epsilon is not None:
         raise refuse("wrong-symbol", "this campaign protects being outside; draw a symbol from the policy's last row")
     # Returns only after the commit: nothing is acknowledged that is not on disk.
     result = await services.commit_queue.store_report(ReportJob(campaign, secret_hash, report))
     if result.outcome == "accepted" or result.outcome == "repeated":
-        return send(Receipt.of(campaign, result.participant, report))
+        return answer_with(Receipt.of(campaign, result.participant, report))
     if result.outcome == "unknown-participant":
         raise await unknown_secret(services, secret_hash)
     raise refuse(result.outcome)
@@ -140,18 +141,21 @@ async def withdraw_report(campaign: CampaignPath, secret_hash: Bearer, services:
     return send(Withdrawal(protocol=PROTOCOL, campaign=campaign, participant=found))
 
 
-@routes.get(
+@routes.direct(
+    "GET",
     "/{campaign}/status",
     response_model=ParticipantStatus,
-    openapi_extra=BEARER,
+    openapi_extra={**CAMPAIGN, **BEARER},
     responses=problems("unauthorized", "forbidden", "unknown-participant"),
 )
-async def status(campaign: CampaignPath, secret_hash: Bearer, services: ServicesOf) -> Response:
+async def status(request: DirectRequest) -> Answer:
     """Tell a participant whether they were selected; every answer has the same size."""
+    services, campaign = request.services, check_campaign(request.parameters[0])
+    secret_hash = token_hash(request.header(b"authorization"))
     found = await run_in_threadpool(_status, services, campaign, secret_hash)
     if found is None:
         raise await unknown_secret(services, secret_hash)
-    return send(found)
+    return answer_with(found)
 
 
 def _status(services: Services, campaign: str, secret_hash: str) -> ParticipantStatus | None:

@@ -40,9 +40,19 @@ class RateLimiter:
         """Return whether one more request is within the limit, without counting it."""
         return self._level(self._networks.hashed(address)) >= 1
 
+    def take(self, address: str) -> bool:
+        """Count one request and return True if it is within the limit; otherwise do neither."""
+        key = self._networks.hashed(address)
+        allowed = self._level(key) >= 1
+        if allowed:
+            self._count(key)
+        return allowed
+
     def count(self, address: str) -> None:
         """Count one request."""
-        key = self._networks.hashed(address)
+        self._count(self._networks.hashed(address))
+
+    def _count(self, key: bytes) -> None:
         self._buckets[key] = (max(0.0, self._level(key) - 1), self._clock())
         self._buckets.move_to_end(key)
         if len(self._buckets) > MAX_ADDRESSES:
@@ -66,6 +76,8 @@ def network_of(address: str) -> str:
 
 def is_loopback(address: str) -> bool:
     """Return whether an address is a loopback address."""
+    if address == "127.0.0.1":  # by far the most frequent one, where a proxy is on this machine
+        return True
     try:
         return ip_address(address).is_loopback
     except ValueError:

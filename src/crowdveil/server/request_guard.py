@@ -1,5 +1,7 @@
 """Guard every request: rate limits and body sizes before the routes, security headers and error answers after them.
 
+The guard is around the direct routes and the web framework alike.
+
 The routes of participants, and only they, may be used by pages of any origin: a participant's page need not come from
 the server that it reports to. No cookies and no credentials are involved; a device's secret is in a header that the
 page sets itself.
@@ -7,7 +9,9 @@ page sets itself.
 
 from __future__ import annotations
 
-from starlette.datastructures import Headers, MutableHeaders
+from collections.abc import Mapping
+from typing import TypeAlias
+
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,8 +44,47 @@ HEADERS = {
 }
 
 
+RawHeaders: TypeAlias = list[tuple[bytes, bytes]]
+
+
+class CompleteHeaders(RawHeaders):
+    """Headers of an answer that `complete_headers` has made, so that the guard need not add any."""
+
+    rendered: bytes
+    """All of them as they are sent, so that they are joined only once."""
+    length: int = 0
+    """The content-length, if it is among them."""
+
+    def __init__(self, headers: RawHeaders, rendered: bytes | None = None) -> None:
+        super().__init__(headers)
+        self.rendered = b"".join([b"%b: %b\r\n" % one for one in headers]) if rendered is None else rendered
+
+    def with_length(self, length: int) -> CompleteHeaders:
+        """Return these headers and the content-length."""
+        sized = CompleteHeaders([*self, (b"content-length", b"%d" % length)], self.rendered + LENGTH % length)
+        sized.length = length
+        return sized
+
+    def with_etag(self, etag: str) -> CompleteHeaders:
+        """Return these headers and an ETag of a quoted hash."""
+        return CompleteHeaders([*self, (b"etag", etag.encode("ascii"))])
+
+
+LENGTH = b"content-length: %d\r\n"
+
+
+def complete_headers(own: Mapping[str, str], *, cross_origin: bool) -> CompleteHeaders:
+    """Return an answer's own headers with those of every answer, on the participants' routes with `cross_origin`."""
+    common = {"cache-control": "no-store", **HEADERS, **(CROSS_ORIGIN if cross_origin else {})}
+    return CompleteHeaders([(name.encode(), value.encode()) for name, value in (common | dict(own)).items()])
+
+
+COMMON = complete_headers({}, cross_origin=False)
+COMMON_CROSS_ORIGIN = complete_headers({}, cross_origin=True)
+
+
 class RequestGuard:
-    """ASGI middleware around all routes."""
+    """ASGI middleware around everything that answers requests."""
 
     def __init__(self, app: ASGIApp, settings: ServerSettings, metrics: Metrics) -> None:
         self._app = app
@@ -50,21 +93,18 @@ class RequestGuard:
         self._limiter = RateLimiter(settings.requests_per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request to the routes, or refuse it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         status = 0
-        common = HEADERS | CROSS_ORIGIN if scope["path"].startswith(PARTICIPANT) else HEADERS
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in common.items():
-                    headers.setdefault(name, value)
-                headers.setdefault("cache-control", "no-store")
+                if type(message.get("headers")) is not CompleteHeaders:
+                    _add_headers(message, scope["path"].startswith(PARTICIPANT))
             await send(message)
 
         try:
@@ -78,22 +118,20 @@ class RequestGuard:
             await answer(refused)(scope, receive, send_with_headers)
         finally:
             route = getattr(scope.get("route"), "path_format", "none")
-            self._metrics.requests.labels(route, _known_method(scope["method"]), str(status)).inc()
+            self._metrics.count_request(route, _known_method(scope["method"]), status)
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         address = address_of(scope)
-        if not is_loopback(address):
-            if not self._limiter.allows(address):
-                raise refuse("too-many-requests")
-            self._limiter.count(address)
+        if not is_loopback(address) and not self._limiter.take(address):
+            raise refuse("too-many-requests")
         if scope["method"] == "OPTIONS" and scope["path"].startswith(PARTICIPANT):
             await Response(status_code=204, headers=PREFLIGHT)(scope, receive, send)
             return
         operator = scope["path"].startswith(OPERATOR)
         limit = self._settings.operator_body_bytes if operator else self._settings.body_bytes
-        announced = Headers(scope=scope).get("content-length", "0")
-        if announced.isdecimal() and int(announced) > limit:
-            raise _too_large(limit)
+        for name, announced in scope["headers"]:
+            if name == b"content-length" and announced.isdigit() and int(announced) > limit:
+                raise _too_large(limit)
         read = 0
 
         async def receive_within_limit() -> Message:
@@ -105,6 +143,13 @@ class RequestGuard:
             return message
 
         await self._app(scope, receive_within_limit, send)
+
+
+def _add_headers(message: Message, cross_origin: bool) -> None:
+    given = list(message.get("headers", ()))
+    names = {name.lower() for name, _ in given}
+    common = COMMON_CROSS_ORIGIN if cross_origin else COMMON
+    message["headers"] = given + [one for one in common if one[0] not in names]
 
 
 def address_of(scope: Scope) -> str:

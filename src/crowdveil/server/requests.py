@@ -7,12 +7,13 @@ reader, and the schemas are added to the OpenAPI document by hand. Tokens are co
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.errors import InputError
+from crowdveil.server.direct_routes import JSON, MessageType, check_json, read_message
 from crowdveil.server.rate_limit import is_loopback
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.server.request_guard import address_of
@@ -22,14 +23,11 @@ from crowdveil.store import Campaign, get_campaign, is_participant
 from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROBLEMS, Message, Problem, ProblemKind, secret_digest
 from crowdveil.wire.message import CAMPAIGN_ID, CAMPAIGN_ID_EXPECTED
 
-JSON = "application/json"
 MAX_TOKEN = 200
-MessageType = TypeVar("MessageType", bound=Message)
 
 _campaign_id = re.compile(CAMPAIGN_ID.replace("$", r"\Z")).match
 CampaignPath = Annotated[str, Path(pattern=CAMPAIGN_ID, description="The campaign's id")]
 SelectionPath = Annotated[int, Path(ge=0, lt=2**31, description="Number of the selection, from 0")]
-RoundPath = Annotated[int, Path(ge=0, lt=2**31, description="Number of the round, from 0")]
 
 
 async def services_of(request: Request) -> Services:
@@ -41,9 +39,8 @@ async def services_of(request: Request) -> Services:
 ServicesOf = Annotated[Services, Depends(services_of)]
 
 
-def campaign_of(request: Request) -> str:
-    """Read the campaign's id like `CampaignPath` does, for the busiest routes: it saves a tenth of a request's time."""
-    campaign: str = request.path_params["campaign"]
+def check_campaign(campaign: str) -> str:
+    """Read a campaign's id like `CampaignPath` does, for the direct routes."""
     if not _campaign_id(campaign):
         raise refuse_input(InputError("campaign", campaign, CAMPAIGN_ID_EXPECTED))
     return campaign
@@ -51,13 +48,8 @@ def campaign_of(request: Request) -> str:
 
 async def read(request: Request, message: type[MessageType]) -> MessageType:
     """Read the body of a request as a message."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != JSON:
-        raise refuse("unsupported-media-type", f"content-type = {kind!r}: should be {JSON}")
-    try:
-        return message.from_bytes(await request.body())
-    except InputError as error:
-        raise refuse_input(error, "malformed" if error.field == "body" else "invalid") from None
+    check_json(request.headers.get("content-type", ""))
+    return read_message(await request.body(), message)
 
 
 def send(message: Message) -> Response:
@@ -65,13 +57,18 @@ def send(message: Message) -> Response:
     return Response(message.to_bytes(), media_type=JSON)
 
 
-async def bearer(request: Request) -> str:
-    """Return the hash of a request's bearer token."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+def token_hash(authorization: str) -> str:
+    """Return the hash of a bearer token, which stands in the header of this name."""
+    scheme, _, token = authorization.partition(" ")
     token = token.strip()
     if scheme.lower() != "bearer" or not 0 < len(token) <= MAX_TOKEN or not token.isascii():
         raise refuse("unauthorized", "the authorization header should be: Bearer, a space, and the token")
     return secret_digest(token)
+
+
+async def bearer(request: Request) -> str:
+    """Return the hash of a request's bearer token."""
+    return token_hash(request.headers.get("authorization", ""))
 
 
 Bearer = Annotated[str, Depends(bearer)]
@@ -125,7 +122,20 @@ CAMPAIGN: dict[str, Any] = {
         }
     ]
 }
-"""The path parameter that `campaign_of` reads."""
+"""The path parameter that `check_campaign` reads."""
+
+
+ROUND: dict[str, Any] = {
+    "parameters": [
+        {
+            "name": "number",
+            "in": "path",
+            "required": True,
+            "schema": {"type": "integer", "minimum": 0, "exclusiveMaximum": 2**31, "title": "Number"},
+            "description": "Number of the round, from 0",
+        }
+    ]
+}
 
 
 def body_of(message: type[Message]) -> dict[str, Any]:

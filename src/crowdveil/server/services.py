@@ -48,7 +48,7 @@ class Services:
     wake: Callable[[], None]
     """Tell the scheduler that something has changed."""
     clock: Callable[[], float] = time
-    _announced: dict[str, tuple[float, bytes]] = field(default_factory=dict)
+    _announced: dict[str, tuple[float, bytes | None]] = field(default_factory=dict)
     known_terms: dict[str, KnownTerms] = field(default_factory=dict)
     """The terms of campaigns that were asked for; they never change."""
     _policies: OrderedDict[tuple[str, int], tuple[bytes, str]] = field(default_factory=OrderedDict)
@@ -57,10 +57,10 @@ class Services:
 
     def announcement(self, campaign: str) -> bytes | None:
         """Return the announcement of a campaign, at most `announcement_age_s` old; None if it has not started."""
-        now = monotonic()
-        made, cached = self._announced.get(campaign, (0.0, b""))
-        if cached and now - made < self.settings.announcement_age_s:
+        cached = self.cached_announcement(campaign)
+        if cached is not None:
             return cached
+        now = monotonic()
         found = get_campaign(self.store, campaign)
         if found is None or found.state == "draft":
             return None
@@ -68,13 +68,18 @@ class Services:
         self._announced[campaign] = (now, announced)
         return announced
 
+    def cached_announcement(self, campaign: str) -> bytes | None:
+        """Return the announcement of a campaign if one is cached that is not too old."""
+        made, cached = self._announced.get(campaign, (0.0, None))
+        return cached if monotonic() - made < self.settings.announcement_age_s else None
+
     def drop_announcement(self, campaign: str) -> None:
         """Drop a campaign's cached announcement, because its operator has changed the campaign."""
         self._announced.pop(campaign, None)
 
     def policy(self, campaign: str, number: int) -> tuple[bytes, str] | None:
         """Return the bytes and the hash of a published policy; both never change."""
-        cached = self._policies.get((campaign, number))
+        cached = self.cached_policy(campaign, number)
         if cached is None:
             data = policy_bytes(self.store, campaign, number)
             if data is None:
@@ -84,6 +89,10 @@ class Services:
             if len(self._policies) > MAX_CACHED_POLICIES:
                 self._policies.popitem(last=False)
         return cached
+
+    def cached_policy(self, campaign: str, number: int) -> tuple[bytes, str] | None:
+        """Return the bytes and the hash of a policy if they are cached."""
+        return self._policies.get((campaign, number))
 
     def terms(self, campaign: str) -> KnownTerms | None:
         """Return the terms of a campaign, which never change; None if there is no such campaign."""

@@ -8,7 +8,7 @@
     participants     invites, seats, withdrawals
     reports          reports: accepted once, or refused
     selections       selections, each once, and the state of each participant
-    list_parameters  lists as parameters of statements
+    driver           the statements of every seat and report, on the driver's own cursor
 
 There is one schema for SQLite (a file) and PostgreSQL. The database itself forbids what must never happen, by
 constraints and triggers:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import Connection, Insert, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from crowdveil.errors import InputError
 from crowdveil.store import schema
 from crowdveil.store.campaigns import lock_campaign
-from crowdveil.store.database import Store, chunks
-from crowdveil.store.list_parameters import insert_rows, values_of
+from crowdveil.store.database import Store
+from crowdveil.store.driver import AS_JSON, DriverTransaction
 
 _participants, _counts, _rounds = schema.participants, schema.seat_counts, schema.rounds
 NUMBERS = 2**53
@@ -86,13 +85,10 @@ def take_seats(store: Store, claims: Sequence[SeatClaim]) -> list[StoredSeat | N
     indices: dict[str, list[int]] = {}
     for index, claim in enumerate(claims):
         indices.setdefault(claim.campaign, []).append(index)
-    with store.writing() as connection:
+    with store.writing_directly() as transaction:
         for campaign in sorted(indices):  # a fixed lock order prevents deadlock
             of_campaign = [claims[index] for index in indices[campaign]]
-            try:
-                found = _take_seats(connection, campaign, of_campaign)
-            except InputError:  # the campaign does not exist
-                continue
+            found = _take_seats(transaction, campaign, of_campaign)
             for index, result in zip(indices[campaign], found, strict=True):
                 results[index] = result
     return results
@@ -108,7 +104,8 @@ def withdraw(store: Store, campaign: str, secret_hash: str) -> int | NotWithdraw
             lock_campaign(connection, campaign)
         except InputError:
             return "unknown-participant"
-        seat = _seats(connection, campaign, [secret_hash]).get(secret_hash)
+        mine = (_participants.c.campaign == campaign) & (_participants.c.secret_hash == secret_hash)
+        seat = connection.execute(select(_participants.c.number, _participants.c.round).where(mine)).first()
         if seat is None:
             return "unknown-participant"
         # Excludes transactions that add reports: none of them may find the seat and then miss it.
@@ -116,16 +113,18 @@ def withdraw(store: Store, campaign: str, secret_hash: str) -> int | NotWithdraw
         state = connection.execute(select(_rounds.c.state).where(at).with_for_update(key_share=True)).scalar_one()
         if state != "open":
             return "round-closed"
-        mine = (_participants.c.campaign == campaign) & (_participants.c.number == seat.participant)
+        mine = (_participants.c.campaign == campaign) & (_participants.c.number == seat.number)
         connection.execute(delete(_participants).where(mine))  # the report goes with it
-        _count_seats(connection, campaign, seat.round, -1)
-        return seat.participant
+        at = (_counts.c.campaign == campaign) & (_counts.c.round == seat.round)
+        connection.execute(update(_counts).where(at).values(seated=_counts.c.seated - 1))
+        number: int = seat.number
+        return number
 
 
 def seats_of(store: Store, campaign: str, secret_hashes: Sequence[str]) -> dict[str, StoredSeat]:
     """Return the seats of secrets, by secret; secrets without a seat are left out."""
-    with store.reading() as connection:
-        return _seats(connection, campaign, secret_hashes)
+    with store.reading_directly() as transaction:
+        return _seats(transaction, campaign, secret_hashes)
 
 
 def is_participant(store: Store, secret_hash: str) -> bool:
@@ -135,18 +134,57 @@ def is_participant(store: Store, secret_hash: str) -> bool:
         return connection.execute(found).first() is not None
 
 
-def _take_seats(connection: Connection, campaign: str, claims: list[SeatClaim]) -> list[StoredSeat | NoSeat]:
-    row = lock_campaign(connection, campaign)
-    seats = _seats(connection, campaign, [one.secret_hash for one in claims])
-    closed: NoSeat | None = None if row.state == "open" else "paused" if row.state == "paused" else "wrong-state"
-    current = connection.execute(
-        select(_rounds.c.number, _rounds.c.policy_hash, _rounds.c.size, _counts.c.seated)
-        .join(_counts, (_counts.c.campaign == _rounds.c.campaign) & (_counts.c.round == _rounds.c.number))
-        .where(_rounds.c.campaign == campaign, _rounds.c.state == "open")
-    ).first()
-    invited_to = current.number if row.panel and current is not None else 0
-    invites = _unused_invites(connection, campaign, invited_to, claims) if row.enrolment == "invite" else None
-    rows: list[dict[str, str | int]] = []
+_CAMPAIGN = "SELECT state, enrolment, panel FROM campaigns WHERE id = :campaign"
+_LOCK_CAMPAIGN = {"sqlite": _CAMPAIGN, "postgresql": f"{_CAMPAIGN} FOR NO KEY UPDATE"}
+"""Locks a campaign like `campaigns.lock_campaign`, without reading its plan and terms."""
+_OPEN = """
+    SELECT rounds.number, rounds.policy_hash, rounds.size, seat_counts.seated FROM rounds
+    JOIN seat_counts ON seat_counts.campaign = rounds.campaign AND seat_counts.round = rounds.number
+    WHERE rounds.campaign = :campaign AND rounds.state = 'open'"""
+_OPEN_ROUND = {"sqlite": _OPEN, "postgresql": _OPEN}
+_SEATS = {
+    "sqlite": f"""{AS_JSON}json_array(seat.secret_hash, seat.number, seat.round, rounds.policy_hash))
+        FROM json_each(:secrets) AS one
+        CROSS JOIN participants AS seat ON seat.secret_hash = one.value AND seat.campaign = :campaign
+        CROSS JOIN rounds ON rounds.campaign = seat.campaign AND rounds.number = seat.round""",
+    # LATERAL and OFFSET 0: for a join with a table that has no statistics yet, PostgreSQL would read the whole table.
+    "postgresql": """
+        SELECT one.secret, seat.number, seat.round,
+            (SELECT policy_hash FROM rounds WHERE rounds.campaign = :campaign AND rounds.number = seat.round)
+        FROM unnest(CAST(:secrets AS varchar[])) AS one(secret)
+        CROSS JOIN LATERAL (SELECT number, round FROM participants
+            WHERE secret_hash = one.secret AND campaign = :campaign OFFSET 0) AS seat""",
+}
+_COLUMNS = "INSERT INTO participants (campaign, number, secret_hash, round)"
+_INSERT = {
+    "sqlite": f"{_COLUMNS} SELECT :campaign, value ->> 0, value ->> 1, :round FROM json_each(:rows)",
+    "postgresql": f"""{_COLUMNS}
+        SELECT :campaign, number, secret, :round
+        FROM unnest(CAST(:numbers AS bigint[]), CAST(:secrets AS varchar[])) AS one(number, secret)""",
+}
+_COUNT = "UPDATE seat_counts SET seated = seated + :more WHERE campaign = :campaign AND round = :round"
+_COUNT_SEATS = {"sqlite": _COUNT, "postgresql": _COUNT}
+_OF_INVITES = "FROM invites WHERE campaign = :campaign AND round = :round AND invite_hash"
+_AMONG = {
+    "sqlite": "IN (SELECT value FROM json_each(:hashes))",
+    "postgresql": "= ANY(CAST(:hashes AS varchar[]))",
+}
+_UNUSED_INVITES = {dialect: f"SELECT invite_hash {_OF_INVITES} {among}" for dialect, among in _AMONG.items()}
+_USE_INVITES = {dialect: f"DELETE {_OF_INVITES} {among}" for dialect, among in _AMONG.items()}
+
+
+def _take_seats(transaction: DriverTransaction, campaign: str, claims: list[SeatClaim]) -> list[StoredSeat | NoSeat]:
+    found = transaction.rows(_LOCK_CAMPAIGN, {"campaign": campaign})
+    if not found:
+        return ["not-found"] * len(claims)
+    state, enrolment, panel = found[0]
+    seats = _seats(transaction, campaign, [one.secret_hash for one in claims])
+    closed: NoSeat | None = None if state == "open" else "paused" if state == "paused" else "wrong-state"
+    current = transaction.rows(_OPEN_ROUND, {"campaign": campaign})
+    number, policy_hash, size, seated = current[0] if current else (0, "", 0, 0)  # no round is open: no seat is free
+    invited_to = number if panel else 0
+    invites = _unused_invites(transaction, campaign, invited_to, claims) if enrolment == "invite" else None
+    rows: list[tuple[int, str]] = []
     used: list[str] = []
     results: list[StoredSeat | NoSeat] = []
     for one in claims:
@@ -157,59 +195,43 @@ def _take_seats(connection: Connection, campaign: str, claims: list[SeatClaim]) 
             result = closed
         elif invites is not None and one.invite_hash not in invites:
             result = "bad-invite"
-        elif current is None or (current.size is not None and current.seated + len(rows) >= current.size):
+        elif size is not None and seated + len(rows) >= size:
             result = "no-seat"
         else:
-            number = new_number()
-            result = seats[one.secret_hash] = StoredSeat(number, current.number, current.policy_hash)
+            new = StoredSeat(new_number(), number, policy_hash)
+            result = seats[one.secret_hash] = new
             if invites is not None:
                 used.append(str(one.invite_hash))
                 invites.discard(used[-1])
-            rows.append(
-                {"campaign": campaign, "number": number, "secret_hash": one.secret_hash, "round": current.number}
-            )
+            rows.append((new.participant, one.secret_hash))
         results.append(result)
-    if current is not None and rows:
-        # In the order of their numbers, not of the claims: where rows lie in the file tells nothing then.
-        rows.sort(key=lambda row: row["number"])
-        connection.execute(_insert(connection.dialect.name), {"rows": rows})
-        _count_seats(connection, campaign, current.number, len(rows))
-    for chunk in chunks(used):
-        table = schema.invites
-        mine = (table.c.campaign == campaign) & (table.c.round == invited_to)
-        connection.execute(delete(table).where(mine, table.c.invite_hash.in_(chunk)))
+    if rows:
+        _insert(transaction, campaign, number, rows)
+    if used:
+        transaction.change(_USE_INVITES, {"campaign": campaign, "round": invited_to, "hashes": used})
     return results
 
 
-def _count_seats(connection: Connection, campaign: str, number: int, change: int) -> None:
-    at = (_counts.c.campaign == campaign) & (_counts.c.round == number)
-    connection.execute(update(_counts).where(at).values(seated=_counts.c.seated + change))
+def _insert(transaction: DriverTransaction, campaign: str, number: int, rows: list[tuple[int, str]]) -> None:
+    rows.sort()  # by number, not in the order of the claims: where rows lie in the file tells nothing then
+    given: dict[str, Any] = {"campaign": campaign, "round": number}
+    if transaction.dialect == "sqlite":
+        transaction.change(_INSERT, {**given, "rows": rows})
+    else:
+        numbers, secret_hashes = zip(*rows, strict=True)
+        transaction.change(_INSERT, {**given, "numbers": list(numbers), "secrets": list(secret_hashes)})
+    transaction.change(_COUNT_SEATS, {**given, "more": len(rows)})
 
 
-def _seats(connection: Connection, campaign: str, secret_hashes: Sequence[str]) -> dict[str, StoredSeat]:
-    parameters = {"campaign": campaign, "secrets": list(secret_hashes)}
-    found = connection.execute(_seats_by_secret(connection.dialect.name), parameters)
-    return {secret: StoredSeat(*seat) for secret, *seat in found if seat[0] is not None}
+def _seats(transaction: DriverTransaction, campaign: str, secret_hashes: Sequence[str]) -> dict[str, StoredSeat]:
+    found = transaction.rows(_SEATS, {"campaign": campaign, "secrets": list(secret_hashes)})
+    return {secret: StoredSeat(*seat) for secret, *seat in found}
 
 
-@cache
-def _seats_by_secret(dialect: str) -> Select[Any]:
-    rounds = _rounds.c
-    secret = values_of(dialect, _participants.c.secret_hash.type, "secrets")
-    campaign = bindparam("campaign", type_=_participants.c.campaign.type)
-    seat = (_participants.c.secret_hash == secret) & (_participants.c.campaign == campaign)
-    policy = seat & (rounds.campaign == _participants.c.campaign) & (rounds.number == _participants.c.round)
-    return select(
-        secret,
-        select(_participants.c.number).where(seat).scalar_subquery(),
-        select(_participants.c.round).where(seat).scalar_subquery(),
-        select(rounds.policy_hash).where(policy).scalar_subquery(),
-    )
-
-
-@cache
-def _insert(dialect: str) -> Insert:
-    return insert_rows(dialect, _participants, ["campaign", "number", "secret_hash", "round"])
+def _unused_invites(transaction: DriverTransaction, campaign: str, number: int, claims: list[SeatClaim]) -> set[str]:
+    shown = [one.invite_hash for one in claims if one.invite_hash is not None]
+    found = transaction.rows(_UNUSED_INVITES, {"campaign": campaign, "round": number, "hashes": shown})
+    return {invite_hash for (invite_hash,) in found}
 
 
 def _invites_so_far(connection: Connection, campaign: str, panel: bool) -> int:
@@ -219,12 +241,3 @@ def _invites_so_far(connection: Connection, campaign: str, panel: bool) -> int:
         mine = select(func.count()).where(table.c.campaign == campaign)
         found += connection.scalar(mine.where(table.c.round == 0) if panel else mine) or 0
     return found
-
-
-def _unused_invites(connection: Connection, campaign: str, number: int, claims: list[SeatClaim]) -> set[str]:
-    table = schema.invites
-    mine = select(table.c.invite_hash).where(table.c.campaign == campaign, table.c.round == number)
-    unused: set[str] = set()
-    for chunk in chunks([one.invite_hash for one in claims if one.invite_hash is not None]):
-        unused |= set(connection.execute(mine.where(table.c.invite_hash.in_(chunk))).scalars())
-    return unused

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Select, bindparam, func, select
-from sqlalchemy.sql.dml import ReturningInsert
+from sqlalchemy import func, select
 
 from crowdveil.arrays import IntArray
 from crowdveil.campaign.selection import Reports
 from crowdveil.store import schema
 from crowdveil.store.database import Store
-from crowdveil.store.list_parameters import insert_rows, values_of
+from crowdveil.store.driver import AS_JSON, DriverTransaction
 from crowdveil.vocabulary import NULL
 
-_reports, _participants, _rounds = schema.reports, schema.participants, schema.rounds
+_reports, _participants = schema.reports, schema.participants
 
 
 ReportOutcome = Literal[
@@ -72,17 +70,17 @@ def add_reports(store: Store, reports: Sequence[StoredReport]) -> list[ReportOut
     for index, report in enumerate(reports):
         indices.setdefault(report.campaign, []).append(index)
     refused: Counter[tuple[str, int, str]] = Counter()
-    with store.writing() as connection:
+    with store.writing_directly() as transaction:
         for campaign in sorted(indices):  # a fixed lock order prevents deadlock
             of_campaign = [reports[index] for index in indices[campaign]]
-            seats = _seats(connection, campaign, of_campaign)
-            found = _add(connection, campaign, of_campaign, seats)
+            seats = _seats(transaction, campaign, of_campaign)
+            found = _add(transaction, campaign, of_campaign, seats)
             for index, outcome in zip(indices[campaign], found, strict=True):
                 outcomes[index] = outcome
                 seat = seats.rows.get(reports[index].participant)
                 if seat is not None and outcome not in ("accepted", "repeated"):
                     refused[campaign, seat.round, outcome] += 1
-        _count_refusals(store, connection, refused)
+        _count_refusals(transaction, refused)
     return outcomes
 
 
@@ -117,37 +115,43 @@ def reports_of(store: Store, campaign: str, rounds: int | None = None) -> Report
     return Reports(rows.participant[sent], rows.round[sent], rows.symbol[sent], tickets)
 
 
-class _Statements(NamedTuple):
-    """The statements of every commit, compiled once per database."""
-
-    lock: Select[Any]
-    """Selects the open round and locks it until the transaction ends, so that closing counts these reports."""
-    seats: Select[Any]
-    insert: ReturningInsert[Any]
-    """Inserts reports of participants who have none, and returns those participants."""
-
-
-@cache
-def _statements(dialect: str) -> _Statements:
-    campaign = bindparam("campaign", type_=_rounds.c.campaign.type)
-    state = select(schema.campaigns.c.state).where(schema.campaigns.c.id == campaign).scalar_subquery()
-    current = select(_rounds.c.number, state.label("state")).where(
-        _rounds.c.campaign == campaign, _rounds.c.state == "open"
-    )
-    number = values_of(dialect, _participants.c.number.type, "numbers")
-    seat = (_participants.c.campaign == campaign) & (_participants.c.number == number)
-    policy = seat & (_rounds.c.campaign == _participants.c.campaign) & (_rounds.c.number == _participants.c.round)
-    sent = (_reports.c.campaign == campaign) & (_reports.c.participant == number)
-    seats = select(
-        number,
-        select(_participants.c.round).where(seat).scalar_subquery(),
-        select(_rounds.c.policy_hash).where(policy).scalar_subquery(),
-        select(_rounds.c.symbols).where(policy).scalar_subquery(),
-        select(_reports.c.digest).where(sent).scalar_subquery(),
-    )
-    new = insert_rows(dialect, _reports, ["campaign", "participant", "round", "symbol", "digest"])
-    once = new.on_conflict_do_nothing(index_elements=["campaign", "participant"])
-    return _Statements(current.with_for_update(read=True), seats, once.returning(_reports.c.participant))
+LOCK_ROUND = """
+    SELECT number, (SELECT state FROM campaigns WHERE id = :campaign) FROM rounds
+    WHERE campaign = :campaign AND state = 'open'"""
+_LOCK_ROUND = {"sqlite": LOCK_ROUND, "postgresql": f"{LOCK_ROUND} FOR SHARE"}
+"""Selects the open round and locks it until the transaction ends, so that closing counts these reports."""
+_SEATS = {
+    "sqlite": f"""{AS_JSON}
+        json_array(seat.number, seat.round, rounds.policy_hash, rounds.symbols, reports.digest))
+        FROM json_each(:numbers) AS one
+        CROSS JOIN participants AS seat ON seat.campaign = :campaign AND seat.number = one.value
+        CROSS JOIN rounds ON rounds.campaign = seat.campaign AND rounds.number = seat.round
+        LEFT JOIN reports ON reports.campaign = seat.campaign AND reports.participant = seat.number""",
+    # LATERAL and OFFSET 0: for a join with a table that has no statistics yet, PostgreSQL would read the whole table.
+    "postgresql": """
+        SELECT one.number, seat.round, rounds.policy_hash, rounds.symbols,
+            (SELECT digest FROM reports WHERE reports.campaign = :campaign AND reports.participant = one.number)
+        FROM unnest(CAST(:numbers AS bigint[])) AS one(number)
+        CROSS JOIN LATERAL (SELECT round FROM participants
+            WHERE participants.campaign = :campaign AND participants.number = one.number OFFSET 0) AS seat
+        JOIN rounds ON rounds.campaign = :campaign AND rounds.number = seat.round""",
+}
+_COLUMNS = "INSERT INTO reports (campaign, participant, round, symbol, digest)"
+_ONCE = "ON CONFLICT (campaign, participant) DO NOTHING"
+_INSERT = {
+    # Without WHERE, SQLite parses ON CONFLICT as the ON of a join.
+    "sqlite": f"""{_COLUMNS}
+        SELECT :campaign, value ->> 0, value ->> 1, value ->> 2, value ->> 3
+        FROM json_each(:rows) WHERE true {_ONCE}""",
+    "postgresql": f"""{_COLUMNS}
+        SELECT :campaign, participant, round, symbol, digest FROM unnest(
+            CAST(:participants AS bigint[]), CAST(:rounds AS integer[]), CAST(:symbols AS integer[]),
+            CAST(:digests AS varchar[])) AS one(participant, round, symbol, digest) {_ONCE}""",
+}
+_REFUSED = """
+    INSERT INTO refusals (campaign, round, reason, number) VALUES (:campaign, :round, :reason, :times)
+    ON CONFLICT (campaign, round, reason) DO UPDATE SET number = refusals.number + excluded.number"""
+_COUNT_REFUSALS = {"sqlite": _REFUSED, "postgresql": _REFUSED}
 
 
 class _Seat(NamedTuple):
@@ -167,16 +171,20 @@ class _Seats(NamedTuple):
     rows: dict[int, _Seat]
 
 
-def _seats(connection: Connection, campaign: str, reports: list[StoredReport]) -> _Seats:
-    statements = _statements(connection.dialect.name)
-    current = connection.execute(statements.lock, {"campaign": campaign}).first()
+def _seats(transaction: DriverTransaction, campaign: str, reports: list[StoredReport]) -> _Seats:
+    current = transaction.rows(_LOCK_ROUND, {"campaign": campaign})
     numbers = sorted({one.participant for one in reports})
-    found = connection.execute(statements.seats, {"campaign": campaign, "numbers": numbers})
-    rows = {number: _Seat(*seat) for number, *seat in found if seat[0] is not None}
-    return _Seats(None, False, rows) if current is None else _Seats(current.number, current.state == "paused", rows)
+    found = transaction.rows(_SEATS, {"campaign": campaign, "numbers": numbers})
+    rows = {number: _Seat(*seat) for number, *seat in found}
+    if not current:
+        return _Seats(None, False, rows)
+    number, state = current[0]
+    return _Seats(number, state == "paused", rows)
 
 
-def _add(connection: Connection, campaign: str, reports: list[StoredReport], seats: _Seats) -> list[ReportOutcome]:
+def _add(
+    transaction: DriverTransaction, campaign: str, reports: list[StoredReport], seats: _Seats
+) -> list[ReportOutcome]:
     stored = {number: row.digest for number, row in seats.rows.items() if row.digest is not None}
     outcomes: list[ReportOutcome] = []
     new: dict[int, StoredReport] = {}
@@ -189,9 +197,9 @@ def _add(connection: Connection, campaign: str, reports: list[StoredReport], sea
             new[one.participant] = one
             stored[one.participant] = one.digest
         outcomes.append(outcome)
-    lost = _insert(connection, campaign, new)
+    lost = _insert(transaction, campaign, new)
     if lost:  # another process stored a report of the same participant first; that one stays
-        now = _seats(connection, campaign, lost).rows
+        now = _seats(transaction, campaign, lost).rows
         for index, one in enumerate(reports):
             if one.participant in now and outcomes[index] in ("accepted", "repeated", "report-conflict"):
                 outcomes[index] = "repeated" if now[one.participant].digest == one.digest else "report-conflict"
@@ -214,21 +222,21 @@ def _first_outcome(one: StoredReport, seats: _Seats) -> ReportOutcome:
     return "paused" if seats.paused else "accepted"
 
 
-def _insert(connection: Connection, campaign: str, new: dict[int, StoredReport]) -> list[StoredReport]:
-    """Insert reports, and return those whose participant has a stored report already."""
+def _insert(transaction: DriverTransaction, campaign: str, new: dict[int, StoredReport]) -> list[StoredReport]:
+    """Insert reports; if some participants have a stored report already, return all, otherwise none."""
     if not new:
         return []
-    rows = [
-        {"campaign": campaign, "participant": number, "round": one.round, "symbol": one.symbol, "digest": one.digest}
-        for number, one in sorted(new.items())  # a fixed lock order prevents deadlock
-    ]
-    inserted = set(connection.execute(_statements(connection.dialect.name).insert, {"rows": rows}).scalars())
-    return [one for number, one in new.items() if number not in inserted]
+    rows = [(number, one.round, one.symbol, one.digest) for number, one in sorted(new.items())]  # no deadlock
+    given: dict[str, Any] = {"campaign": campaign}
+    if transaction.dialect == "sqlite":
+        given["rows"] = rows
+    else:
+        names = ("participants", "rounds", "symbols", "digests")
+        given |= {name: list(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    return [] if transaction.change(_INSERT, given) == len(rows) else list(new.values())
 
 
-def _count_refusals(store: Store, connection: Connection, refused: Counter[tuple[str, int, str]]) -> None:
-    table = schema.refusals
+def _count_refusals(transaction: DriverTransaction, refused: Counter[tuple[str, int, str]]) -> None:
     for (campaign, number, reason), times in sorted(refused.items()):
-        row = store.insert(table).values(campaign=campaign, round=number, reason=reason, number=times)
-        more = {"number": table.c.number + row.excluded.number}
-        connection.execute(row.on_conflict_do_update(index_elements=["campaign", "round", "reason"], set_=more))
+        given = {"campaign": campaign, "round": number, "reason": reason, "times": times}
+        transaction.change(_COUNT_REFUSALS, given)

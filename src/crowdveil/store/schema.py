@@ -131,7 +131,6 @@ participants = Table(
     PrimaryKeyConstraint("campaign", "number", name="participants_pk"),
     ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="participants_round"),
     UniqueConstraint("secret_hash", "campaign", name="participants_secret_once"),
-    UniqueConstraint("campaign", "number", "round", name="participants_seat"),
     CheckConstraint("number >= 0 AND number < 9007199254740992", name="participants_number"),
     CheckConstraint("length(secret_hash) = 64", name="participants_secret_hash"),
     sqlite_with_rowid=False,  # a rowid would record the order of the seats
@@ -157,9 +156,9 @@ reports = Table(
     Column("symbol", Integer),  # NULL: no frequent place, sent in the clear
     Column("digest", String(64), nullable=False),
     PrimaryKeyConstraint("campaign", "participant", name="reports_once"),
-    ForeignKeyConstraint(
-        ["campaign", "participant", "round"],
-        ["participants.campaign", "participants.number", "participants.round"],
+    ForeignKeyConstraint(  # that the round is the seat's is checked by the trigger reports_open_round
+        ["campaign", "participant"],
+        ["participants.campaign", "participants.number"],
         name="reports_seat",
         ondelete="CASCADE",
     ),

@@ -10,7 +10,7 @@ import hashlib
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Final, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError
 
@@ -84,12 +84,30 @@ Secret = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[!-~]+$")
 
 
 class Message(BaseModel):
-    """A frozen value that refuses unknown fields and does not convert types."""
+    """A frozen value that refuses unknown fields and does not convert types.
+
+    The fields of a `plain` message are whole numbers, and texts that JSON writes as they are. Its canonical form is a
+    template with these fields, which takes a fraction of the time; every report and its receipt need it.
+    """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    plain: ClassVar[bool] = False
+    _template: ClassVar[str | None] = None
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        if cls.plain:
+            fields = sorted(cls.model_fields.items())
+            parts = (
+                f'"{name}":' + (f"%({name})d" if one.annotation is int else f'"%({name})s"') for name, one in fields
+            )
+            cls._template = f"{{{','.join(parts)}}}"
 
     def to_bytes(self) -> bytes:
         """Return the canonical form: sorted keys, no spaces, ASCII."""
+        if self._template is not None:
+            return (self._template % self.__dict__).encode("ascii")
         return canonical_json(self.model_dump(mode="json")).encode("ascii")
 
     @classmethod

@@ -71,6 +71,8 @@ class SeatRequest(Message):
 class Seat(Message):
     """A device's place in a round: it draws from this policy once, and reports in this round."""
 
+    plain = True
+
     protocol: Protocol
     campaign: CampaignId
     participant: Whole
@@ -82,6 +84,8 @@ class Seat(Message):
 
 class Report(Message):
     """What a device sends, once. Its size is the same for every symbol and for NULL."""
+
+    plain = True
 
     protocol: Protocol
     round: Whole
@@ -112,6 +116,8 @@ class Report(Message):
 
 class Receipt(Message):
     """Confirm that a report is stored permanently; by the digest, the device checks that it is its own report."""
+
+    plain = True
 
     protocol: Protocol
     campaign: CampaignId

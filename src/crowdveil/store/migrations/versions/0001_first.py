@@ -104,7 +104,6 @@ def _tables() -> None:
         sa.PrimaryKeyConstraint("campaign", "number", name="participants_pk"),
         sa.ForeignKeyConstraint(["campaign", "round"], ["rounds.campaign", "rounds.number"], name="participants_round"),
         sa.UniqueConstraint("secret_hash", "campaign", name="participants_secret_once"),
-        sa.UniqueConstraint("campaign", "number", "round", name="participants_seat"),
         sa.CheckConstraint("number >= 0 AND number < 9007199254740992", name="participants_number"),
         sa.CheckConstraint("length(secret_hash) = 64", name="participants_secret_hash"),
         sqlite_with_rowid=False,
@@ -127,8 +126,8 @@ def _tables() -> None:
         sa.Column("digest", sa.String(64), nullable=False),
         sa.PrimaryKeyConstraint("campaign", "participant", name="reports_once"),
         sa.ForeignKeyConstraint(
-            ["campaign", "participant", "round"],
-            ["participants.campaign", "participants.number", "participants.round"],
+            ["campaign", "participant"],
+            ["participants.campaign", "participants.number"],
             name="reports_seat",
             ondelete="CASCADE",
         ),
@@ -197,7 +196,7 @@ def _tables() -> None:
 
 # --- what a CHECK cannot express ------------------------------------------------------------------------------
 
-NEEDS_OPEN_ROUND = "a report needs an open round whose policy has its symbol"
+NEEDS_OPEN_ROUND = "a report needs a seat in the same round, which is open, and whose policy has its symbol"
 NEVER_CHANGED = "is never changed or deleted"
 ONLY_WITH_SEAT = "a report is deleted only with its seat"
 ONLY_WHILE_OPEN = "a seat is deleted only while its round is open"
@@ -213,6 +212,8 @@ def _sqlite_triggers() -> None:
         WHEN NOT EXISTS (
             SELECT 1 FROM rounds WHERE campaign = NEW.campaign AND number = NEW.round AND state = 'open'
             AND (NEW.symbol IS NULL OR NEW.symbol < symbols))
+        OR NOT EXISTS (
+            SELECT 1 FROM participants WHERE campaign = NEW.campaign AND number = NEW.participant AND round = NEW.round)
         BEGIN SELECT RAISE(ABORT, '{NEEDS_OPEN_ROUND}'); END""")
     op.execute(f"""
         CREATE TRIGGER rounds_closed_counts BEFORE UPDATE ON rounds
@@ -263,16 +264,24 @@ def _sqlite_triggers() -> None:
 
 
 def _postgresql_triggers() -> None:
-    # FOR SHARE: closing the round waits for this report, or this report waits and finds the round closed.
+    # Once for all reports of a statement. FOR SHARE: closing the round waits for these reports, or they wait, and the
+    # second query finds the round closed, because each query of a function sees what was committed before it.
+    # Scalar subqueries: for a join with a table that has no statistics yet, PostgreSQL would read the whole table.
     op.execute(f"""
         CREATE FUNCTION crowdveil_reports_open_round() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-            PERFORM 1 FROM rounds WHERE campaign = NEW.campaign AND number = NEW.round AND state = 'open'
-                AND (NEW.symbol IS NULL OR NEW.symbol < symbols) FOR SHARE;
-            IF NOT FOUND THEN
+            PERFORM 1 FROM rounds WHERE (campaign, number) IN (SELECT DISTINCT campaign, round FROM added)
+                ORDER BY campaign, number FOR SHARE;
+            PERFORM 1 FROM added WHERE round IS DISTINCT FROM
+                    (SELECT seat.round FROM participants AS seat
+                     WHERE seat.campaign = added.campaign AND seat.number = added.participant)
+                OR coalesce(symbol, 0) >= coalesce(
+                    (SELECT symbols FROM rounds WHERE rounds.campaign = added.campaign
+                     AND rounds.number = added.round AND rounds.state = 'open'), 0);
+            IF FOUND THEN
                 RAISE EXCEPTION '{NEEDS_OPEN_ROUND}' USING ERRCODE = 'integrity_constraint_violation';
             END IF;
-            RETURN NEW;
+            RETURN NULL;
         END $$""")
     op.execute(f"""
         CREATE FUNCTION crowdveil_rounds_closed_counts() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -340,7 +349,7 @@ def _postgresql_triggers() -> None:
                 USING ERRCODE = 'integrity_constraint_violation';
         END $$""")
     for trigger, when in (
-        ("reports_open_round", "BEFORE INSERT ON reports FOR EACH ROW"),
+        ("reports_open_round", "AFTER INSERT ON reports REFERENCING NEW TABLE AS added FOR EACH STATEMENT"),
         ("rounds_closed_counts", "BEFORE UPDATE ON rounds FOR EACH ROW WHEN (NEW.state = 'closed')"),
         ("selections_once_closed", "BEFORE INSERT ON selections FOR EACH ROW"),
         ("campaigns_finished", "BEFORE UPDATE ON campaigns FOR EACH ROW WHEN (NEW.state = 'finished')"),
