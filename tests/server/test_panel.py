@@ -199,6 +199,24 @@ def test_a_device_sees_which_selections_used_its_answer_and_the_ledger_has_one_c
         assert found.state == ("selected" if by else "reported")
 
 
+def test_a_status_counts_only_selections_that_used_this_answer(server: ServerHarness) -> None:
+    """An answer is used until a later round has answers; a renewal that nobody answered does not end its use."""
+    server.start(panel(rounds=3, renewal_s=30 * DAY_S, deadline_s=DAY_S))
+    answer_all(server)
+    ask(server, 0, asked(wanted=12))
+    server.step(31 * DAY_S)
+    server.step(DAY_S)  # the second round is closed without an answer
+    ask(server, 1, asked(wanted=12))
+    server.step(30 * DAY_S)
+    ask(server, 2, asked(wanted=12))
+    answer_all(server, "renewed")
+    for number in range(3, 7):
+        ask(server, number, asked(wanted=12))
+    first, renewed = status(server, "device-0"), status(server, "renewed-0")
+    assert (first.selections, first.chosen) == (3, (0, 1, 2))
+    assert (renewed.selections, renewed.chosen) == (4, (3, 4, 5, 6))
+
+
 def test_what_to_expect_can_be_asked_before_and_after_people_answer(server: ServerHarness) -> None:
     path = f"/campaigns/{NAME}/expectation"
     server.start(panel())

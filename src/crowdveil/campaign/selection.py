@@ -23,10 +23,15 @@ those of the later round come first, whose policy was made from more reports, an
 those that select; of equal targets the one that is named first. If only a part of a group can be selected, or if parts
 of it are selected for different targets, a lottery decides: the lowest SHA-256 of "seed:ticket", and the lowest of all
 go to the target where the group's chance is highest. A participant's ticket is the hash of the secret that their device
-chose before it knew the seed, and the seed's hash is announced before the first report, so that neither side can choose
-the outcome; once the seed is published anyone can repeat it, and reporting early does not help. Where the same reports
-serve several selections, those who were chosen less often before come before the others of their group, and the lottery
-decides among these.
+chose before it knew the seed, and the seed's hash is announced before the first report, so that in a campaign that
+selects once neither side alone can choose the outcome; once the seed is published anyone can repeat it, and reporting
+early does not help. Where the same reports serve several selections, those who were chosen less often before come
+before the others of their group, and the lottery decides among these.
+
+In a panel an operator can steer the lottery: the seeds of all selections follow from the announced hash, so whoever
+knows them knows, once the tickets are in, who would win which selection. An operator who asks often, or decides which
+selection carries the prize, can wait for an outcome that he likes among equals. Every selection that was made is in the
+record, and is counted in the status of the participants whose answer it used.
 
 **The target of a person.** Where people are selected for any target, it is the target that they are most likely to
 come to; their chance is that of coming to any.

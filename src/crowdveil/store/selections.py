@@ -130,7 +130,7 @@ def participant_state(store: Store, campaign: str, participant: int) -> Selected
     people, reports = schema.participants.c, schema.reports.c
     with store.reading() as connection:
         found = connection.execute(
-            select(_campaigns.c.state, people.round)
+            select(_campaigns.c.state, _campaigns.c.panel, people.round)
             .join(schema.participants, people.campaign == _campaigns.c.id)
             .where(_campaigns.c.id == campaign, people.number == participant)
         ).first()
@@ -140,6 +140,9 @@ def participant_state(store: Store, campaign: str, participant: int) -> Selected
         if connection.execute(sent).first() is None:
             return SelectedBy("not-selected" if found.state == "finished" else "seated", 0, ())
         mine = (_selections.c.campaign == campaign) & (_selections.c.rounds > found.round)
+        renewed = _renewed_in(connection, campaign, found.round) if found.panel else None
+        if renewed is not None:
+            mine &= _selections.c.rounds <= renewed
         used = connection.execute(select(func.count()).select_from(_selections).where(mine)).scalar_one()
         chosen = select(_selected.c.selection).where(
             _selected.c.campaign == campaign, _selected.c.participant == participant
@@ -148,6 +151,18 @@ def participant_state(store: Store, campaign: str, participant: int) -> Selected
         if numbers:
             return SelectedBy("selected", used, numbers)
         return SelectedBy("not-selected" if found.state == "finished" else "reported", used, ())
+
+
+def _renewed_in(connection: Connection, campaign: str, number: int) -> int | None:
+    """Return the first closed round after one in which anyone reported, from which on its answers are used instead."""
+    rounds = schema.rounds.c
+    later = select(rounds.number, rounds.counts, rounds.nulls).where(
+        rounds.campaign == campaign, rounds.number > number, rounds.state == "closed"
+    )
+    for one in connection.execute(later.order_by(rounds.number)):
+        if one.nulls or any(json.loads(one.counts)):
+            return int(one.number)
+    return None
 
 
 def _insert_people(connection: Connection, campaign: str, number: int, selection: Selection) -> None:

@@ -161,7 +161,8 @@ def selection_seed(last: str, number: int, selections: int) -> str:
     """Return the seed of a selection's lottery, where `last` is that of the last of so many selections.
 
     Each seed is the hash of the next one. So the hash of the first, announced before the first report, fixes all of
-    them, and a published seed says nothing about those that follow.
+    them, and a published seed says nothing about those that follow to anyone who does not know the last one; the
+    operator does.
     """
     for _ in range(selections - 1 - number):
         last = secret_digest(last)
