@@ -70,7 +70,7 @@ def save_selection(
             return stored
         if row.panel != (request is not None):
             raise InputError("request", request, "should be given for a panel, and only there")
-        allowed = ("open", "paused") if row.panel else ("closed",)
+        allowed = ("open", "paused", "closed", "finished") if row.panel else ("closed",)
         if row.state not in allowed:
             expected = f"should be {' or '.join(allowed)} when participants are selected"
             raise InputError("state", row.state, expected)
@@ -126,7 +126,7 @@ def participant_state(store: Store, campaign: str, participant: int) -> Selected
     people, reports = schema.participants.c, schema.reports.c
     with store.reading() as connection:
         found = connection.execute(
-            select(_campaigns.c.state, people.round)
+            select(_campaigns.c.state, _campaigns.c.panel, people.round)
             .join(schema.participants, people.campaign == _campaigns.c.id)
             .where(_campaigns.c.id == campaign, people.number == participant)
         ).first()
@@ -143,7 +143,8 @@ def participant_state(store: Store, campaign: str, participant: int) -> Selected
         numbers = tuple(connection.execute(chosen.order_by(_selected.c.selection)).scalars())
         if numbers:
             return SelectedBy("selected", used, numbers)
-        return SelectedBy("not-selected" if found.state == "finished" else "reported", used, ())
+        over = found.state == "finished" and not found.panel  # a panel's answers can always be used again
+        return SelectedBy("not-selected" if over else "reported", used, ())
 
 
 def _insert_people(connection: Connection, campaign: str, number: int, selection: Selection) -> None:
