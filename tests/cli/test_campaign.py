@@ -183,7 +183,7 @@ def test_a_saved_record_is_audited_without_a_server_and_a_forged_one_found_out(
 def test_a_campaign_is_paused_goes_on_and_is_ended_early(run: Run, campaign: str) -> None:
     assert "state: paused" in run("campaign", "pause", campaign).stdout
     assert "state: open" in run("campaign", "start", campaign).stdout
-    closed = run("campaign", "close", campaign)
+    closed = run("campaign", "close", campaign, "--yes")
     assert closed.exit_code == 0, closed.stderr
     assert "state: finished" in run("campaign", "status", campaign, "--watch", "--every", "0.1").stdout
     assert run("campaign", "audit", campaign).exit_code == 0
@@ -318,7 +318,7 @@ def test_an_open_campaign_has_a_link_and_one_by_invite_does_not(run: Run, campai
 
 
 def test_exports_are_for_their_owner_alone(run: Run, campaign: str) -> None:
-    run("campaign", "close", campaign)
+    run("campaign", "close", campaign, "--yes")
     run("campaign", "status", campaign, "--watch", "--every", "0.1")
     before = os.umask(0)
     try:

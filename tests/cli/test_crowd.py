@@ -38,7 +38,7 @@ def test_bad_options_and_campaigns_are_one_line(run: Run, campaign: str) -> None
     ):
         refused(run("crowd", campaign, "--devices", "3", *options), said)
     refused(run("crowd", "nowhere"), "not-found")
-    run("campaign", "close", campaign)
+    run("campaign", "close", campaign, "--yes")
     refused(run("crowd", campaign, "--devices", "3"), "nobody can join any more")
 
 

@@ -7,12 +7,13 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import Result
 
-from crowdveil.cli import connection
+from crowdveil.cli import campaign, connection
 from crowdveil.store import open_store
 from crowdveil.wire import CampaignPlan
 from tests.cli.helpers import Run, refused
@@ -154,6 +155,38 @@ def test_invites_are_never_written_over_a_file(run: Run, server: ServerHarness) 
     found = run("campaign", "invites", NAME, "--count", "2", "--out", "invites.txt")
     refused(found, "out = 'invites.txt': exists already")
     assert Path("invites.txt").read_text() == "links\n"
+
+
+# --- closing ------------------------------------------------------------------------------------------------
+
+
+def test_close_needs_a_yes_where_nobody_can_be_asked_and_leaves_the_answers_usable(
+    run: Run, server: ServerHarness
+) -> None:
+    server.start(panel())
+    answer(server)
+    refused(run("campaign", "close", NAME), "--yes is missing", "can't be undone")
+    assert server.view().state == "open"
+    assert run("campaign", "close", NAME, "--yes").exit_code == 0
+    server.step()
+    assert server.view().state == "finished"
+    select(run, "--wanted", "3")
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_close_says_what_will_happen_before_it_asks(
+    run: Run, server: ServerHarness, monkeypatch: pytest.MonkeyPatch, yes: bool
+) -> None:
+    server.start()
+    monkeypatch.setattr(campaign, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: yes)
+    closed = run("campaign", "close", NAME)
+    assert (
+        "0 of 12 people have answered. When coffee is closed, nobody can join any more, and 3 people are"
+        in closed.stderr
+    )
+    assert server.view().state == ("closed" if yes else "open")
+    assert closed.exit_code == (0 if yes else 1)
 
 
 def test_before_a_round_is_closed_no_answers_are_said_to_be_used(run: Run, server: ServerHarness) -> None:

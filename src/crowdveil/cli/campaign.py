@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -17,7 +18,7 @@ from crowdveil.cli.files import append_private, check_destination, check_new_fil
 from crowdveil.cli.options import missing, read_real, read_whole, taking
 from crowdveil.client import InviteLink, Operator
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
-from crowdveil.wire import AuditRecord
+from crowdveil.wire import AuditRecord, CampaignView
 
 EXAMPLES = """\b
 Examples, with CROWDVEIL_TOKEN set to what `crowdveil serve` printed:
@@ -84,11 +85,20 @@ def pause(server: Operator, campaign: Id, json: AsJson = False) -> None:
 
 @app.command(cls=Verb, epilog=_example("close noise-map"))
 @taking(operator)
-def close(server: Operator, campaign: Id, json: AsJson = False) -> None:
-    """End a campaign early.
+def close(
+    server: Operator,
+    campaign: Id,
+    yes: Annotated[bool, typer.Option("--yes", help="Close without asking.")] = False,
+    json: AsJson = False,
+) -> None:
+    """End a campaign early, or a panel for good.
 
-    Closes and counts the open round, and selects people from those who have reported. This can't be undone.
+    Nobody can join any more, and the open round is counted. A campaign then selects people from those who have
+    answered. A panel keeps its answers, and `campaign select` still selects from them. This can't be undone.
     """
+    view = server.view(campaign)
+    if not yes and view.state in ("open", "paused"):
+        _ask_to_close(view)
     _change(server, campaign, "closed", json)
 
 
@@ -255,6 +265,23 @@ def _record(server: Callable[[], Operator], campaign: str | None, path: Path | N
         return AuditRecord.from_bytes(path.read_bytes())
     except InputError as error:
         raise FileFormatError(f"{path}: is not the record of a campaign ({error})") from None
+
+
+def _ask_to_close(view: CampaignView) -> None:
+    if not sys.stdin.isatty():
+        raise missing("yes", "closing can't be undone, and there is no terminal on which to ask")
+    answered = sum(one.accepted for one in view.rounds)
+    if view.plan.panel:
+        then = "nobody can join or renew any more; you can still select from the answers"
+        counted = f"{answered:,} answers were given"
+    else:
+        wanted = f"{view.plan.people_wanted:,} {'person is' if view.plan.people_wanted == 1 else 'people are'}"
+        then = f"nobody can join any more, and {wanted} selected now from those who have answered"
+        counted = f"{answered:,} of {view.plan.users:,} people have answered"
+    note(f"{counted}. When {view.campaign} is closed, {then}. This can't be undone.")
+    if not typer.confirm(f"Close {view.campaign}?", default=False, err=True):
+        note("Nothing was changed.")
+        raise typer.Exit(1)
 
 
 def _change(server: Operator, campaign: str, state: Literal["open", "paused", "closed"], json: bool) -> None:

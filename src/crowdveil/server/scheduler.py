@@ -6,7 +6,7 @@
     closed campaign                 select participants; the campaign is finished
 
 A panel opens its next round on its public schedule, so many seconds after the one before it. Its operator asks for
-selections (panels.py) and closes it.
+selections (selections.py), also once it is closed.
 
 What to do next follows from the database alone. So a scheduler can be killed at any moment and another one continues,
 and several schedulers of several servers do each step once: the first one wins, by constraints of the database. A claim

@@ -123,7 +123,7 @@ def set_state(store: Store, campaign: str, state: CampaignState) -> Campaign:
 
 
 def finish_panel(store: Store, campaign: str) -> Campaign:
-    """Finish a closed panel: its selections were made while it was open."""
+    """Finish a closed panel: nobody answers any more; selections from its answers go on."""
     with store.writing() as connection:
         now = lock_campaign(connection, campaign)
         if not now.panel or now.state not in ("closed", "finished"):

@@ -70,7 +70,7 @@ def save_selection(
             return stored
         if row.panel != (request is not None):
             raise InputError("request", request, "should be given for a panel, and only there")
-        allowed = ("open", "paused") if row.panel else ("closed",)
+        allowed = ("open", "paused", "closed", "finished") if row.panel else ("closed",)
         if row.state not in allowed:
             expected = f"should be {' or '.join(allowed)} when participants are selected"
             raise InputError("state", row.state, expected)
@@ -150,7 +150,8 @@ def participant_state(store: Store, campaign: str, participant: int) -> Selected
         numbers = tuple(connection.execute(chosen.order_by(_selected.c.selection)).scalars())
         if numbers:
             return SelectedBy("selected", used, numbers)
-        return SelectedBy("not-selected" if found.state == "finished" else "reported", used, ())
+        over = found.state == "finished" and not found.panel  # a panel's answers can always be used again
+        return SelectedBy("not-selected" if over else "reported", used, ())
 
 
 def _renewed_in(connection: Connection, campaign: str, number: int) -> int | None:

@@ -201,7 +201,7 @@ NEVER_CHANGED = "is never changed or deleted"
 ONLY_WITH_SEAT = "a report is deleted only with its seat"
 ONLY_WHILE_OPEN = "a seat is deleted only while its round is open"
 COUNTS_FIT = "the counts of a closed round add up to its reports"
-NEEDS_CLOSED = "a selection is made once, when the campaign is closed, or of a panel that is not finished"
+NEEDS_CLOSED = "a selection is made once, when the campaign is closed, or of a panel that was started"
 FINISHED_SELECTS = "a campaign that is asked once is finished by its selection"
 ONLY_ITS_PEOPLE = "a selection has as many people as it says"
 
@@ -228,7 +228,7 @@ def _sqlite_triggers() -> None:
         CREATE TRIGGER selections_once_closed BEFORE INSERT ON selections
         WHEN NOT EXISTS (
             SELECT 1 FROM campaigns WHERE id = NEW.campaign
-            AND (CASE WHEN panel THEN state IN ('open', 'paused') ELSE state = 'closed' AND NEW.number = 0 END))
+            AND (CASE WHEN panel THEN state <> 'draft' ELSE state = 'closed' AND NEW.number = 0 END))
         BEGIN SELECT RAISE(ABORT, '{NEEDS_CLOSED}'); END""")
     op.execute(f"""
         CREATE TRIGGER campaigns_finished BEFORE UPDATE ON campaigns
@@ -299,7 +299,7 @@ def _postgresql_triggers() -> None:
         CREATE FUNCTION crowdveil_selections_once_closed() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
             PERFORM 1 FROM campaigns WHERE id = NEW.campaign
-                AND (CASE WHEN panel THEN state IN ('open', 'paused') ELSE state = 'closed' AND NEW.number = 0 END)
+                AND (CASE WHEN panel THEN state <> 'draft' ELSE state = 'closed' AND NEW.number = 0 END)
                 FOR SHARE;
             IF NOT FOUND THEN
                 RAISE EXCEPTION '{NEEDS_CLOSED}' USING ERRCODE = 'integrity_constraint_violation';
