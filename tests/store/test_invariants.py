@@ -56,6 +56,10 @@ REFUSED = {
     "a second report": f"INSERT INTO reports VALUES ('coffee', 3, 1, 2, '{D}')",
     "a report in a closed round": f"INSERT INTO reports VALUES ('coffee', 4, 0, 2, '{D}')",
     "a report in another round than the seat's": f"INSERT INTO reports VALUES ('coffee', 2, 1, 2, '{D}')",
+    "a report in another round beside a valid one": f"INSERT INTO reports VALUES ('coffee', 4, 1, 2, '{D}'),"
+    f" ('coffee', 2, 1, 2, '{D}')",
+    "a symbol that does not exist beside one that does": f"INSERT INTO reports VALUES ('coffee', 4, 1, 5000, '{D}'),"
+    f" ('coffee', 5, 1, 2, '{D}')",
     "a report of nobody": f"INSERT INTO reports VALUES ('coffee', 99, 1, 2, '{D}')",
     "a symbol that the policy does not have": f"INSERT INTO reports VALUES ('coffee', 4, 1, 5000, '{D}')",
     "a symbol below zero": f"INSERT INTO reports VALUES ('coffee', 4, 1, -1, '{D}')",
@@ -226,6 +230,22 @@ def test_of_many_who_close_a_round_one_does_and_all_get_its_counts(url: str) -> 
             counts = list(pool.map(close, range(6)))
     assert all(one == counts[0] for one in counts)
     assert sum(counts[0]) == 50
+
+
+def test_a_report_that_waits_for_a_close_finds_the_round_closed_whoever_sends_the_statement(
+    url: str, numbered: None
+) -> None:
+    with open_store(url) as store, open_store(url) as another, ThreadPoolExecutor(1) as pool:
+        started(store)
+        seated(store, 1)
+        with store.writing() as connection:
+            connection.execute(text("UPDATE rounds SET state = 'closed', counts = '[0]', nulls = 0"))
+            sent = pool.submit(run, another, f"INSERT INTO reports VALUES ('coffee', 0, 0, 1, '{D}')")
+            with pytest.raises(TimeoutError):
+                sent.result(0.3)
+        with pytest.raises(StoreError):
+            sent.result(30)
+        assert len(reports_of(store, NAME).symbol) == 0
 
 
 @pytest.mark.parametrize("trial", range(5))

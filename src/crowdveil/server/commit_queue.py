@@ -39,6 +39,11 @@ MAX_CACHED_SEATS = 100_000
 A seat never changes. One that was withdrawn is unknown to the database, which decides about every report.
 """
 
+GATHER_SHARE, MAX_GATHER_S = 0.25, 0.01
+"""How long the next commit waits for more to store, as a share of the time that the last one took, and at most.
+
+The slower the disk, the more a larger commit saves; a device waits a quarter longer at most.
+"""
 GC_THRESHOLD = 20_000
 """Allocations between two garbage collections (default of Python: 700); about those of a hundred requests."""
 
@@ -129,21 +134,17 @@ class CommitQueue:
         result: asyncio.Future[QueueResult] = self._loop.create_future()
         self._queue.append((job, result))
         if not self._busy:
-            self._begin_soon()
+            self._busy = True
+            self._idle.clear()
+            self._loop.call_soon(self._begin)  # once the requests that have arrived by now are read: they share it
         return result
-
-    def _begin_soon(self) -> None:
-        """Begin a batch once the requests that have arrived by now are read: they share the commit."""
-        self._busy = True
-        self._idle.clear()
-        self._loop.call_soon(self._begin)
 
     def _begin(self) -> None:
         count = min(len(self._queue), self._settings.commit_reports)
         self._batches.put([self._queue.popleft() for _ in range(count)])
         self._metrics.queue_length.set(len(self._queue))
 
-    def _answer(self, batch: list[_Pending], results: list[QueueResult | Exception]) -> None:
+    def _answer(self, batch: list[_Pending], results: list[QueueResult | Exception], took_s: float) -> None:
         for (_, pending), result in zip(batch, results, strict=True):
             if pending.done():  # the device disconnected; what it sent is stored all the same
                 continue
@@ -153,7 +154,8 @@ class CommitQueue:
                 pending.set_result(result)
         self._wake_scheduler()
         if self._queue:
-            self._begin_soon()
+            # A little later: who was answered just now may have more to send, and two commits cost more than one.
+            self._loop.call_later(min(took_s * GATHER_SHARE, MAX_GATHER_S), self._begin)
         else:
             self._busy = False
             self._idle.set()
@@ -162,8 +164,9 @@ class CommitQueue:
 
     def _write_batches(self) -> None:
         while (batch := self._batches.get()) is not None:
+            started = perf_counter()
             results = self._write([job for job, _ in batch])
-            self._loop.call_soon_threadsafe(self._answer, batch, results)
+            self._loop.call_soon_threadsafe(self._answer, batch, results, perf_counter() - started)
 
     def _write(self, jobs: list[Job]) -> list[QueueResult | Exception]:
         started = perf_counter()
