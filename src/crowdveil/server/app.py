@@ -19,7 +19,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
-from crowdveil.server import campaigns, health, operators, participants, selections
+from crowdveil.server import campaigns, health, operators, participants, selections, team
 from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.metrics import Metrics
 from crowdveil.server.pages import add_pages, check_tiles
@@ -82,7 +82,7 @@ def create_app(
         redirect_slashes=False,
     )
     add_pages(app, None if tile_url is None else check_tiles(tile_url))
-    for module in (campaigns, participants, operators, selections, health):
+    for module in (campaigns, participants, operators, selections, team, health):
         app.include_router(module.routes)
     app.add_middleware(RequestGuard, settings=settings, metrics=metrics)
     app.add_exception_handler(RequestRefused, _refused)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Insert, Select, bindparam, delete, func, sele
 
 from crowdveil.errors import InputError
 from crowdveil.store import schema
+from crowdveil.store.activity import ChangedBy, write_activity
 from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store, chunks
 from crowdveil.store.list_parameters import insert_rows, values_of
@@ -56,7 +57,13 @@ def new_number() -> int:
 
 
 def add_invites(
-    store: Store, campaign: str, invite_hashes: Iterable[str], *, at_most: int | None = None, rounds: int = 1
+    store: Store,
+    campaign: str,
+    invite_hashes: Iterable[str],
+    *,
+    at_most: int | None = None,
+    rounds: int = 1,
+    by: ChangedBy | None = None,
 ) -> int | None:
     """Add invites, each for one device; those that exist already stay.
 
@@ -72,6 +79,8 @@ def add_invites(
             return exist
         if rows:
             connection.execute(store.insert(schema.invites).on_conflict_do_nothing(), rows)
+        if by is not None:
+            write_activity(connection, by, "invites-made", campaign, f"{len(hashes):,} invites")
     return None
 
 
