@@ -33,7 +33,7 @@ def show_view(view: CampaignView, json: bool) -> None:
     facts = {
         "campaign": f"{view.campaign}: {plan.name}",
         "state": view.state,
-        "created": when(view.created),
+        "created": when(view.created) + (f" by {view.operator}" if view.operator else ""),
         "privacy": f"ε = {exact(plan.epsilon_per_km)} per km: {in_plain_words(plan.epsilon_per_km)}",
         "protected": _protected(plan),
         "server's key": view.server_key,
@@ -41,6 +41,8 @@ def show_view(view: CampaignView, json: bool) -> None:
         "wanted": f"{_wanted(plan)}, of {plan.users:,} people who may take part, {plan.enrolment} to join",
         "reports": f"{reports:,} in {len(view.rounds)} of {plan.rounds} rounds",
     }
+    if view.shared_with:
+        facts["shared with"] = ", ".join(view.shared_with)
     if view.expected_coverage is not None:
         facts["expected coverage"] = f"{view.expected_coverage:.2%}"
     if view.selected is not None:
