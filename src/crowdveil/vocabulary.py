@@ -37,6 +37,31 @@ ParticipantState = Literal["seated", "reported", "selected", "not-selected"]
 Enrolment = Literal["open", "invite"]
 """Whether anyone may take part, or only who has an invite."""
 
+# --- operators ------------------------------------------------------------------------------------------------
+
+OperatorRole = Literal["owner", "planner", "viewer"]
+"""An owner sees and runs every campaign and manages operators. A planner creates campaigns, and sees and runs these and
+those shared with them. A viewer sees the campaigns shared with them, as counts, and changes nothing."""
+
+ActivityAction = Literal[
+    "campaign-created",
+    "campaign-started",
+    "campaign-paused",
+    "campaign-closed",
+    "campaign-shared",
+    "campaign-unshared",
+    "invites-made",
+    "selection-made",
+    "selection-exported",
+    "record-exported",
+    "operator-added",
+    "operator-role-changed",
+    "operator-removed",
+    "token-made",
+    "token-revoked",
+]
+"""What the activity log records of operators."""
+
 # --- defaults, each defined here and nowhere else -------------------------------------------------------------
 
 DEFAULT_EPSILON_PER_KM: Final = log(4)

@@ -91,6 +91,7 @@ def test_an_operator_signs_in_plans_launches_watches_and_exports(look: Look, ser
         page.get_by_label(TOKEN).fill(server.token)
         page.get_by_role("button", name="Sign in").click()
         page.get_by_role("heading", name="Campaigns").wait_for()
+        page.get_by_text("operator, owner").wait_for()
         with none_yet(page):
             page.reload()
             page.get_by_role("heading", name="No campaign yet").wait_for()

@@ -17,7 +17,7 @@ import pytest
 from crowdveil.client import HttpTransport, Operator
 from crowdveil.errors import CrowdveilError, ServerRefused, ServerUnreachable
 from crowdveil.server.local import local_server
-from crowdveil.store import open_store, operator_token_hashes
+from crowdveil.store import known_tokens, open_store
 from crowdveil.wire import secret_digest
 from tests.cli.helpers import Run, refused
 
@@ -39,7 +39,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def token_hash(database: Path) -> str:
     with open_store(f"sqlite:///{database}") as store:
-        return operator_token_hashes(store)["operator"]
+        (only,) = known_tokens(store)
+    assert (only.operator, only.role, only.expires) == ("operator", "owner", None)
+    return only.token_hash
 
 
 def test_the_token_is_printed_once_and_only_its_hash_is_kept(run: Run, started: list[dict[str, Any]]) -> None:

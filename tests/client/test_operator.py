@@ -170,3 +170,26 @@ def test_a_campaigns_name_cannot_leave_its_place_in_the_path(server: ServerHarne
     with pytest.raises(ServerRefused):
         Operator(Watching(), TOKEN, sleep=lambda _: None).view("../preview?x=1")
     assert seen == ["/v1/operator/campaigns/..%2Fpreview%3Fx%3D1"]
+
+
+def test_operators_tokens_shares_and_the_log_are_asked_for_by_name(server: ServerHarness, operator: Operator) -> None:
+    assert (operator.me().name, operator.me().role) == ("operator", "owner")
+    assert operator.put_operator("ann", "planner").tokens == 0
+    made = operator.make_token("ann", days=2)
+    ann = Operator(server, made.token, sleep=lambda _: None)
+    ann.create(NAME, plan())
+    assert ann.share(NAME, "operator").shared_with == ("operator",)
+    assert ann.unshare(NAME, "operator").shared_with == ()
+    assert [one.id for one in ann.tokens("ann").tokens] == [made.id]
+    with pytest.raises(ServerRefused, match="forbidden"):
+        ann.put_operator("ann", "owner")
+    with pytest.raises(cv.InputError, match="role = 'king'"):
+        operator.put_operator("ann", "king")  # type: ignore[arg-type]
+    found = operator.activity(limit=2)
+    assert [one.action for one in found.activity] == ["campaign-unshared", "campaign-shared"]
+    assert operator.activity(before=found.earlier, limit=1).activity[0].action == "campaign-created"
+    operator.revoke_token(made.id)
+    with pytest.raises(ServerRefused, match="unauthorized"):
+        ann.me()
+    operator.remove_operator("ann")
+    assert [one.name for one in operator.operators().operators] == ["operator"]

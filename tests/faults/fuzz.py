@@ -2,14 +2,15 @@
 
     python -m tests.faults --only fuzz --examples 50
 
-A server with campaigns in every state and an operator's token. Requests are made from the OpenAPI document, valid and
-not; half of them are turned to campaigns that exist and plans that hold (`fuzz_hooks`), or nearly all would end at the
-first check. Answers must have a status, a content type and a body that the document names.
+A server with campaigns in every state, operators of every role, and an owner's token. Requests are made from the
+OpenAPI document, valid and not; half of them are turned to things that exist and plans that hold (`fuzz_hooks`), or
+nearly all would end at the first check. Answers must have a status, a content type and a body that the document names.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import re
@@ -58,8 +59,8 @@ def run(
         token = new_operator(database)
         options = ServerOptions(database, free_port(), str(folder / "log"), settings=SETTINGS, variant=variant)
         with running(processes, options) as server:
-            secret = asyncio.run(_prepare(options, token))
-            _fuzz(row, options, token, secret, folder, examples, seed)
+            secret, tokens = asyncio.run(_prepare(options, token))
+            _fuzz(row, options, token, secret, tokens, folder, examples, seed)
             server.terminate()
             row.expect(server.wait() == 0, f"the server ended with code {server.code}")
         for text in Path(options.log).read_text().splitlines():
@@ -73,8 +74,8 @@ def small_plan() -> CampaignPlan:
     return plan(1000, 2, 500, square_town(4), targets=(5, 10))
 
 
-async def _prepare(options: ServerOptions, token: str) -> str:
-    """Create campaigns in every state; return the secret of a participant with a seat in the open one."""
+async def _prepare(options: ServerOptions, token: str) -> tuple[str, list[str]]:
+    """Create campaigns in every state, and operators; return a participant's secret, and ids of operators' tokens."""
     operator = OperatorConnection(lambda: options.port, token)
     new = small_plan()
     for campaign in (OPEN, PAUSED, FINISHED):
@@ -84,12 +85,26 @@ async def _prepare(options: ServerOptions, token: str) -> str:
     await load.run(4, 40)
     await operator.close(FINISHED)
     await operator("PUT", f"/campaigns/{PAUSED}/state", b'{"protocol": 1, "state": "paused"}')
+    tokens = []
+    for name, role in (("ann", b"planner"), ("bob", b"viewer")):
+        await operator("PUT", f"/operators/{name}", b'{"protocol": 1, "role": "%s"}' % role)
+        for days in (b"1", b"null"):
+            made = await operator("POST", f"/operators/{name}/tokens", b'{"protocol": 1, "days": %s}' % days)
+            tokens.append(json.loads(made)["id"])
+        await operator("PUT", f"/campaigns/{OPEN}/shares/{name}")
     operator.disconnect()
-    return next(one.secret for one in load.devices if one.campaign == OPEN)
+    return next(one.secret for one in load.devices if one.campaign == OPEN), tokens
 
 
 def _fuzz(
-    row: ResultRow, options: ServerOptions, token: str, secret: str, folder: Path, examples: int, seed: int
+    row: ResultRow,
+    options: ServerOptions,
+    token: str,
+    secret: str,
+    tokens: list[str],
+    folder: Path,
+    examples: int,
+    seed: int,
 ) -> None:
     report = folder / "report.ndjson"
     environment = {
@@ -98,6 +113,7 @@ def _fuzz(
         "FUZZ_PLAN": small_plan().to_bytes().decode(),
         "FUZZ_SECRET": secret,
         "FUZZ_TOKEN": token,
+        "FUZZ_TOKENS": " ".join(tokens),
         "PYTHONPATH": os.pathsep.join([".", *sys.path[:1]]),
     }
     configured = folder / "schemathesis.toml"

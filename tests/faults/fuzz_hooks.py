@@ -9,8 +9,11 @@ from typing import Any
 
 import schemathesis
 
+NAMES = ("ann", "ann", "bob", "eve")
+"""Operators that exist, and one who may; never the one whose token is used, who could remove themselves."""
 CAMPAIGNS = ("noise", "noise", "noise-draft", "noise-paused", "noise-finished")
 PLAN = json.loads(os.environ.get("FUZZ_PLAN", "{}"))
+TOKENS = os.environ.get("FUZZ_TOKENS", "0" * 12).split()
 MOST = 2**53 - 1
 EXTREMES: dict[str, tuple[object, ...]] = {
     "epsilon_per_km": (5e-324, 1e3, 1e308),
@@ -31,7 +34,13 @@ rng = random.Random(7)
 
 @schemathesis.hook
 def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Name a campaign that exists, and a round that may exist."""
+    """Name a campaign or an operator that exists, and a round or a token that may exist."""
+    if path_parameters is not None and path_parameters.get("name") == "operator":
+        path_parameters["name"] = "ann"
+    elif path_parameters is not None and "name" in path_parameters and rng.random() < 0.5:
+        path_parameters["name"] = rng.choice(NAMES)
+    if path_parameters is not None and "token" in path_parameters and rng.random() < 0.5:
+        path_parameters["token"] = rng.choice(TOKENS)
     if path_parameters is not None and "campaign" in path_parameters and rng.random() < 0.5:
         path_parameters["campaign"] = rng.choice(CAMPAIGNS)
         if "number" in path_parameters and rng.random() < 0.5:

@@ -44,9 +44,12 @@ ROUNDS = 2
 
 COLUMNS = {
     "alembic_version": {"version_num"},
-    "operators": {"name", "token_hash"},
+    "operators": {"name", "role", "added"},
+    "operator_tokens": {"id", "operator", "token_hash", "made", "expires"},
     "signing_keys": {"id", "private_key"},
-    "campaigns": {"id", "plan", "terms", "state", "enrolment", "offer", "seed", "created", "panel"},
+    "campaigns": {"id", "plan", "terms", "state", "enrolment", "offer", "seed", "created", "panel", "operator"},
+    "campaign_shares": {"campaign", "operator"},
+    "activity": {"number", "at", "operator", "action", "campaign", "detail"},
     "rounds": {
         *("campaign", "number", "state", "claimed_until", "policy", "policy_hash", "symbols", "size", "deadline"),
         *("opened", "notice", "counts", "nulls"),

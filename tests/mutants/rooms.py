@@ -55,8 +55,11 @@ ROOMS = {
         ("tests/client/test_kills.py", "tests/client/test_fleet.py", "tests/client/test_operator.py"),
     ),
     "guards": Room(
-        ("server/rate_limit.py", "server/request_guard.py", "server/requests.py", "server/tokens.py"),
-        ("tests/server/test_requests.py", "tests/server/test_guards.py"),
+        (
+            *("server/access.py", "server/rate_limit.py", "server/request_guard.py", "server/requests.py"),
+            "server/tokens.py",
+        ),
+        ("tests/server/test_requests.py", "tests/server/test_guards.py", "tests/server/test_team.py"),
     ),
     "campaign": Room(("campaign/*.py",), ("tests/campaign",), least_share=0.9),
     "profile": Room(("profile/*.py",), ("tests/profile",), least_share=0.9),

@@ -48,11 +48,21 @@ ROLES = {
     ("PUT", "/v1/operator/campaigns/{campaign}/selections/{number}"): {**OPERATORS, "operator": 409},
     ("POST", "/v1/operator/campaigns/{campaign}/expectation"): {**OPERATORS, "operator": 409},
     ("GET", "/v1/operator/campaigns/{campaign}/record"): {**OPERATORS, "operator": 409},
+    ("PUT", "/v1/operator/campaigns/{campaign}/shares/{name}"): {**OPERATORS, "operator": 404},
+    ("DELETE", "/v1/operator/campaigns/{campaign}/shares/{name}"): OPERATORS,
+    ("GET", "/v1/operator/me"): OPERATORS,
+    ("GET", "/v1/operator/operators"): OPERATORS,
+    ("PUT", "/v1/operator/operators/{name}"): OPERATORS,
+    ("GET", "/v1/operator/operators/{name}/tokens"): OPERATORS,
+    ("POST", "/v1/operator/operators/{name}/tokens"): OPERATORS,
+    ("DELETE", "/v1/operator/operators/{name}"): {**OPERATORS, "operator": 204},
+    ("DELETE", "/v1/operator/tokens/{token}"): {**OPERATORS, "operator": 404},
+    ("GET", "/v1/operator/activity"): OPERATORS,
     ("GET", "/healthz"): EVERYONE,
     ("GET", "/metrics"): EVERYONE,
     ("GET", "/v1/ping"): dict.fromkeys(EVERYONE, 204),
 }
-"""What each role is answered, on every route."""
+"""What each kind of sender is answered, on every route; `test_team` has what each role of operators is."""
 SECRETS = {"stranger": "somebody-else", "participant": "a-device", "operator": TOKEN}
 
 
@@ -74,6 +84,8 @@ def body_for(server: ServerHarness, method: str, path: str) -> bytes | None:
         "/v1/operator/preview": NEW,
         "/v1/operator/campaigns/{campaign}/selections/{number}": ASKED if method == "PUT" else None,
         "/v1/operator/campaigns/{campaign}/expectation": ASKED,
+        "/v1/operator/operators/{name}": b'{"protocol":1,"role":"viewer"}' if method == "PUT" else None,
+        "/v1/operator/operators/{name}/tokens": b'{"protocol":1}' if method == "POST" else None,
         "/v1/operator/area": b'{"protocol":1,"bounds":[40.65,-74.03,40.7,-73.98],"cell_km":1.0}',
     }.get(path)
 
@@ -83,7 +95,7 @@ def test_every_route_answers_every_role_as_the_table_says(started: ServerHarness
     routes = {(method.upper(), path) for path, answers in document["paths"].items() for method in answers}
     assert routes == ROLES.keys()
     for (method, path), expected in ROLES.items():
-        where = path.format(campaign=NAME, number=0)
+        where = path.format(campaign=NAME, number=0, name="nobody-yet", token="0" * 12)
         for role, status in expected.items():
             headers = {} if role == "nobody" else {"authorization": f"Bearer {SECRETS[role]}"}
             answer = started.ask(method, where, body_for(started, method, path), **headers)

@@ -23,7 +23,6 @@ from crowdveil.store import (
     StoredReport,
     StoredSeat,
     add_invites,
-    add_operator,
     add_reports,
     claim_round,
     close_round,
@@ -37,7 +36,6 @@ from crowdveil.store import (
     list_campaigns,
     open_round,
     open_store,
-    operator_token_hashes,
     participant_state,
     policy_bytes,
     report_rows,
@@ -69,13 +67,6 @@ from tests.store.campaign import (
 )
 
 # --- campaigns ------------------------------------------------------------------------------------------------
-
-
-def test_an_operator_is_found_by_the_hash_of_the_token_and_can_get_a_new_one(store: Store) -> None:
-    add_operator(store, "ann", hashed("old"))
-    add_operator(store, "bob", hashed("his"))
-    add_operator(store, "ann", hashed("new"))
-    assert operator_token_hashes(store) == {"ann": hashed("new"), "bob": hashed("his")}
 
 
 def test_a_campaign_is_stored_as_it_was_sent(store: Store) -> None:

@@ -19,6 +19,8 @@ from crowdveil.vocabulary import ParticipantState
 from crowdveil.wire import (
     PROBLEMS,
     STATUS_BYTES,
+    Activity,
+    ActivityList,
     Announcement,
     AreaRequest,
     AreaShape,
@@ -37,6 +39,9 @@ from crowdveil.wire import (
     InviteRequest,
     Invites,
     Message,
+    NewToken,
+    OperatorList,
+    OperatorView,
     PanelRequest,
     ParticipantStatus,
     Preview,
@@ -45,6 +50,7 @@ from crowdveil.wire import (
     ProblemKind,
     Receipt,
     Report,
+    RoleChange,
     RoundEstimate,
     RoundNotice,
     RoundView,
@@ -53,8 +59,12 @@ from crowdveil.wire import (
     SelectionList,
     SelectionRow,
     SelectionView,
+    SignedIn,
     StateChange,
     Terms,
+    TokenList,
+    TokenRequest,
+    TokenView,
     Withdrawal,
     policy_etag,
     secret_digest,
@@ -164,6 +174,7 @@ EXPECTATION_BYTES = (
     b'"visitors":{"high":3,"low":0,"people":1.5},"wanted":3}],"selected":3.0,"visitors":{"high":3,"low":0,"people":1.5}}'
 )
 
+ANN = OperatorView(protocol=1, name="ann", role="owner", added=17, tokens=2)
 MESSAGES: dict[str, tuple[Message, bytes]] = {
     "Terms": (TERMS, TERMS_BYTES),
     "RoundNotice": (NOTICE, NOTICE_BYTES),
@@ -221,11 +232,14 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             ),
             estimate=(0.25, 0.75),
             expectation=EXPECTATION,
+            operator="ann",
+            shared_with=("bob",),
         ),
         b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expectation":%s,"expected_coverage":null,'
-        b'"plan":%s,"protocol":1,"rounds":'
+        b'"operator":"ann","plan":%s,"protocol":1,"rounds":'
         b'[{"accepted":14,"deadline":null,"number":0,"policy_hash":"%s","refused":{"round-closed":1},"seated":15,'
-        b'"size":15,"state":"closed"}],"selected":null,"selections":0,"server_key":"%s","state":"open","terms_hash":"%s"}'
+        b'"size":15,"state":"closed"}],"selected":null,"selections":0,"server_key":"%s","shared_with":["bob"],'
+        b'"state":"open","terms_hash":"%s"}'
         % (EXPECTATION_BYTES, PLAN_BYTES, H.encode(), SERVER_KEY.encode(), H.encode()),
     ),
     "CampaignList": (
@@ -233,7 +247,38 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             protocol=1,
             campaigns=(CampaignSummary(campaign="coffee", name="Coffee", state="draft", panel=True, created=17),),
         ),
-        b'{"campaigns":[{"campaign":"coffee","created":17,"name":"Coffee","panel":true,"state":"draft"}],"protocol":1}',
+        b'{"campaigns":[{"campaign":"coffee","created":17,"name":"Coffee","operator":null,"panel":true,'
+        b'"state":"draft"}],"protocol":1}',
+    ),
+    "RoleChange": (RoleChange(protocol=1, role="viewer"), b'{"protocol":1,"role":"viewer"}'),
+    "OperatorView": (ANN, b'{"added":17,"name":"ann","protocol":1,"role":"owner","tokens":2}'),
+    "OperatorList": (
+        OperatorList(protocol=1, operators=(ANN,)),
+        b'{"operators":[{"added":17,"name":"ann","protocol":1,"role":"owner","tokens":2}],"protocol":1}',
+    ),
+    "SignedIn": (
+        SignedIn(protocol=1, name="ann", role="owner", token="5f0c2a9be1d4", expires=None),
+        b'{"expires":null,"name":"ann","protocol":1,"role":"owner","token":"5f0c2a9be1d4"}',
+    ),
+    "TokenRequest": (TokenRequest(protocol=1, days=30), b'{"days":30,"protocol":1}'),
+    "NewToken": (
+        NewToken(protocol=1, operator="ann", id="5f0c2a9be1d4", token="a-b_c", expires=17),
+        b'{"expires":17,"id":"5f0c2a9be1d4","operator":"ann","protocol":1,"token":"a-b_c"}',
+    ),
+    "TokenList": (
+        TokenList(protocol=1, operator="ann", tokens=(TokenView(id="5f0c2a9be1d4", made=3, expires=None),)),
+        b'{"operator":"ann","protocol":1,"tokens":[{"expires":null,"id":"5f0c2a9be1d4","made":3}]}',
+    ),
+    "ActivityList": (
+        ActivityList(
+            protocol=1,
+            activity=(
+                Activity(number=9, at=17, operator="ann", action="invites-made", campaign="coffee", detail="7 invites"),
+            ),
+            earlier=9,
+        ),
+        b'{"activity":[{"action":"invites-made","at":17,"campaign":"coffee","detail":"7 invites","number":9,'
+        b'"operator":"ann"}],"earlier":9,"protocol":1}',
     ),
     "StateChange": (StateChange(protocol=1, state="paused"), b'{"protocol":1,"state":"paused"}'),
     "InviteRequest": (InviteRequest(protocol=1, count=2), b'{"count":2,"protocol":1}'),
@@ -337,7 +382,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
 }
 """One of each, and its bytes."""
 PARTS = {"AuditRound", "AuditSelection", "CampaignSummary", "ExpectedPeople", "ExpectedPlace"}
-PARTS |= {"PreviewPoint", "RoundEstimate", "RoundView"}
+PARTS |= {"Activity", "PreviewPoint", "RoundEstimate", "RoundView", "TokenView"}
 """Messages that travel within others only."""
 
 

@@ -48,6 +48,7 @@ Page = Annotated[
     str | None,
     typer.Option(help="A participant's page from elsewhere to link to, instead of the server's own.", metavar="URL"),
 ]
+Who = Annotated[str, typer.Argument(help="The operator's name.", metavar="NAME")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 
 
@@ -126,14 +127,34 @@ def status(
 @app.command("list", cls=Verb, epilog=_example("list"))
 @taking(operator)
 def list_all(server: Operator, json: AsJson = False) -> None:
-    """List all campaigns, the oldest first."""
+    """List the campaigns that you see, the oldest first."""
     found = server.campaigns()
     if json:
         show_json(found.model_dump(mode="json"))
         return
     kinds = {True: "panel", False: "campaign"}
-    rows = [[one.campaign, kinds[one.panel], one.state, when(one.created), one.name] for one in found.campaigns]
-    show_rows("Campaigns", ["id", "kind", "state", "created", "name"], rows)
+    rows = [
+        [one.campaign, kinds[one.panel], one.state, when(one.created), one.operator or "", one.name]
+        for one in found.campaigns
+    ]
+    show_rows("Campaigns", ["id", "kind", "state", "created", "by", "name"], rows)
+
+
+@app.command(cls=Verb, epilog=_example("share noise-map ann"))
+@taking(operator)
+def share(server: Operator, campaign: Id, name: Who, json: AsJson = False) -> None:
+    """Share a campaign with another operator.
+
+    A planner sees it and runs it from then on; a viewer sees it. Only who created a campaign, or an owner, can do this.
+    """
+    _show_shares(server.share(campaign, name), json)
+
+
+@app.command(cls=Verb, epilog=_example("unshare noise-map ann"))
+@taking(operator)
+def unshare(server: Operator, campaign: Id, name: Who, json: AsJson = False) -> None:
+    """Take back a share, from the next request on."""
+    _show_shares(server.unshare(campaign, name), json)
 
 
 @app.command(cls=Verb, epilog=_example("invites noise-map --count 500 --out invites.txt"))
@@ -282,6 +303,16 @@ def _ask_to_close(view: CampaignView) -> None:
     if not typer.confirm(f"Close {view.campaign}?", default=False, err=True):
         note("Nothing was changed.")
         raise typer.Exit(1)
+
+
+def _show_shares(view: CampaignView, json: bool) -> None:
+    if json:
+        show_json(view.model_dump(mode="json"))
+        return
+    by = view.operator or "an operator who was removed"
+    show(
+        "Shared", {"campaign": view.campaign, "created by": by, "shared with": ", ".join(view.shared_with) or "nobody"}
+    )
 
 
 def _change(server: Operator, campaign: str, state: Literal["open", "paused", "closed"], json: bool) -> None:

@@ -34,7 +34,7 @@ def show_view(view: CampaignView, json: bool) -> None:
     facts = {
         "campaign": f"{view.campaign}: {plan.name}",
         "state": view.state,
-        "created": when(view.created),
+        "created": when(view.created) + (f" by {view.operator}" if view.operator else ""),
         "privacy": f"ε = {exact(plan.epsilon_per_km)} per km: {in_plain_words(plan.epsilon_per_km)}",
         "protected": _protected(plan),
         "server's key": view.server_key,
@@ -44,6 +44,8 @@ def show_view(view: CampaignView, json: bool) -> None:
     }
     if plan.panel and (used := answers_in_use(view)) is not None:
         facts["selections"] = used
+    if view.shared_with:
+        facts["shared with"] = ", ".join(view.shared_with)
     if view.expected_coverage is not None:
         facts["expected coverage"] = f"{view.expected_coverage:.2%}"
     if view.selected is not None:

@@ -40,7 +40,9 @@ def operator(server: Server = SERVER, token: Token = None, token_file: TokenFile
         if not token or len(token.split()) > 1:
             raise FileFormatError(f"{token_file}: should hold the operator's token, and nothing else")
     if token is None:
-        raise missing("token", f"set {TOKEN_VARIABLE} to what `crowdveil serve` printed, or name a --token-file")
+        raise missing(
+            "token", f"set {TOKEN_VARIABLE} to what `crowdveil serve` or an owner gave you, or name a --token-file"
+        )
     with HttpTransport(server, timeout_s=ANSWER_S) as transport:
         yield Operator(transport, token)
 

@@ -106,7 +106,10 @@ def run(
         ),
     ] = None,
     new_token: Annotated[
-        bool, typer.Option("--new-token", help="Replace the operator's token; the old one stops working.")
+        bool,
+        typer.Option(
+            "--new-token", help="Make the operator `operator` an owner with a new token; its old ones stop working."
+        ),
     ] = False,
     token_file: Annotated[
         Path | None, typer.Option(help="Write a new token to this file instead of printing it.", metavar="FILE")

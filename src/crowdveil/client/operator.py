@@ -1,4 +1,4 @@
-"""Run campaigns on a server: every request of an operator, over the same transport as a device's."""
+"""Run campaigns on a server, and manage who else may: every request of an operator, over a device's transport."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from crowdveil.client.retry import JSON, RetryingClient, RetryPolicy
 from crowdveil.client.transport import HttpRequest, Transport
 from crowdveil.codec import canonical_json
 from crowdveil.errors import InputError
-from crowdveil.vocabulary import Progress
+from crowdveil.vocabulary import OperatorRole, Progress
 from crowdveil.wire import (
     PROTOCOL,
+    ActivityList,
     AuditRecord,
     CampaignList,
     CampaignPlan,
@@ -22,11 +23,18 @@ from crowdveil.wire import (
     InviteRequest,
     Invites,
     Message,
+    NewToken,
+    OperatorList,
+    OperatorView,
     PanelRequest,
     Preview,
+    RoleChange,
     SelectionList,
     SelectionView,
+    SignedIn,
     StateChange,
+    TokenList,
+    TokenRequest,
 )
 from crowdveil.wire.operator import INVITES_PER_PERSON, MAX_INVITES
 
@@ -56,7 +64,7 @@ class Operator(RetryingClient):
         """Address of the server."""
 
     def campaigns(self) -> CampaignList:
-        """List all campaigns, oldest first."""
+        """List the campaigns that this operator sees, oldest first."""
         return self.send(self._request("GET", "/campaigns"), CampaignList.from_bytes)
 
     def create(self, campaign: str, plan: CampaignPlan) -> CampaignView:
@@ -106,6 +114,55 @@ class Operator(RetryingClient):
     def record(self, campaign: str) -> AuditRecord:
         """Return the audit record, from which every selection can be repeated."""
         return self.send(self._request("GET", _path(campaign, "/record")), AuditRecord.from_bytes)
+
+    # --- operators, their tokens, and what they did ---------------------------------------------------------------
+
+    def me(self) -> SignedIn:
+        """Say who is signed in, in which role, with which token, and until when."""
+        return self.send(self._request("GET", "/me"), SignedIn.from_bytes)
+
+    def operators(self) -> OperatorList:
+        """List all operators; only for owners."""
+        return self.send(self._request("GET", "/operators"), OperatorList.from_bytes)
+
+    def put_operator(self, name: str, role: OperatorRole) -> OperatorView:
+        """Add an operator, who has no token yet, or change the role of one; only for owners."""
+        change = RoleChange.from_bytes(canonical_json({"protocol": PROTOCOL, "role": role}).encode())
+        return self.send(self._request("PUT", _operator_path(name), change), OperatorView.from_bytes)
+
+    def remove_operator(self, name: str) -> None:
+        """Remove an operator, whose tokens stop working; only for owners."""
+        self.send(self._request("DELETE", _operator_path(name)), _nothing)
+
+    def tokens(self, name: str) -> TokenList:
+        """List the tokens of an operator by their ids; of others only for owners."""
+        return self.send(self._request("GET", _operator_path(name, "/tokens")), TokenList.from_bytes)
+
+    def make_token(self, name: str, days: int | None = None) -> NewToken:
+        """Make a token, which the server cannot show again; for others only by owners."""
+        asked = TokenRequest.from_bytes(canonical_json({"protocol": PROTOCOL, "days": days}).encode())
+        return self.send(self._request("POST", _operator_path(name, "/tokens"), asked), NewToken.from_bytes)
+
+    def revoke_token(self, token_id: str) -> None:
+        """Revoke a token by its id; it works nowhere from then on."""
+        self.send(self._request("DELETE", f"/tokens/{quote(token_id, safe='')}"), _nothing)
+
+    def share(self, campaign: str, name: str) -> CampaignView:
+        """Let another operator see a campaign, and run it if they are a planner."""
+        path = _path(campaign, f"/shares/{quote(name, safe='')}")
+        return self.send(self._request("PUT", path), CampaignView.from_bytes)
+
+    def unshare(self, campaign: str, name: str) -> CampaignView:
+        """Take back a share."""
+        path = _path(campaign, f"/shares/{quote(name, safe='')}")
+        return self.send(self._request("DELETE", path), CampaignView.from_bytes)
+
+    def activity(self, *, before: int | None = None, limit: int = 50) -> ActivityList:
+        """List what operators did, the newest first, from the line before a number on."""
+        earlier = "" if before is None else f"&before={before}"
+        return self.send(self._request("GET", f"/activity?limit={limit}{earlier}"), ActivityList.from_bytes)
+
+    # --- waiting, and many requests in one ------------------------------------------------------------------------
 
     def wait_until_open(self, campaign: str, *, timeout_s: float = 60.0, every_s: float = 0.2) -> CampaignView:
         """Wait until the first round has a policy, so that devices can join, or until the time is up."""
@@ -177,6 +234,14 @@ class Operator(RetryingClient):
 
 def _path(campaign: str, rest: str = "") -> str:
     return f"/campaigns/{quote(campaign, safe='')}{rest}"
+
+
+def _operator_path(name: str, rest: str = "") -> str:
+    return f"/operators/{quote(name, safe='')}{rest}"
+
+
+def _nothing(_: bytes) -> None:
+    return None
 
 
 def _text(body: bytes) -> str:

@@ -3,11 +3,14 @@
     app             the application: routes, middleware, error handlers, OpenAPI document
     request_guard   middleware of every request: rate limits, body sizes, security headers, errors
     direct_routes   answers the busiest requests without the web framework
-    requests        reading bodies and tokens; compares operators' tokens in constant time
+    requests        reading bodies and tokens
+    access          what an operator may do, by role and campaign
+    tokens          makes operators' tokens; compares them in constant time
     campaigns       public routes: a campaign's announcement, a round's policy
     participants    routes of devices: seats, reports, status
     operators       routes of operators: create, preview, start, watch, pause, close, invite
     selections      routes of operators: ask a panel for people, export selections and the audit record
+    team            routes of operators: operators, tokens, shares, the activity log
     health          routes for monitoring: health, metrics
     commit_queue    stores seats and reports in group commits; acknowledges a report only after its commit
     scheduler       a process of its own: makes policies, opens and closes rounds, selects

@@ -21,7 +21,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from crowdveil.server import campaigns, health, operators, participants, selections
+from crowdveil.server import campaigns, health, operators, participants, selections, team
 from crowdveil.server.commit_queue import CommitQueue
 from crowdveil.server.direct_routes import DirectRouter, DirectRoutes
 from crowdveil.server.metrics import Metrics
@@ -87,7 +87,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    modules = (campaigns, participants, operators, selections, health)
+    modules = (campaigns, participants, operators, selections, team, health)
     add_pages(app, None if tile_url is None else check_tiles(tile_url))
     for module in modules:
         app.include_router(module.routes)

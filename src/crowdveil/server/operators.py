@@ -10,6 +10,7 @@ from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.campaign.from_wire import NO_SEED, plan_from_wire
 from crowdveil.errors import CrowdveilError, InputError
+from crowdveil.server.access import AnyOperator, PlannerOnly, RunCampaign, SeenCampaign, changed_by, sees
 from crowdveil.server.areas import make_area, shape_of
 from crowdveil.server.logs import log
 from crowdveil.server.refusals import refuse, refuse_input
@@ -17,10 +18,8 @@ from crowdveil.server.requests import (
     BEARER,
     OPERATOR_PROBLEMS,
     CampaignPath,
-    OperatorName,
     ServicesOf,
     body_of,
-    found_campaign,
     problems,
     read,
     send,
@@ -30,6 +29,8 @@ from crowdveil.server.terms import check_default_limits, make_terms, read_terms
 from crowdveil.server.views import campaign_view
 from crowdveil.store import (
     Campaign,
+    ChangedBy,
+    KnownToken,
     add_invites,
     close_round,
     create_campaign,
@@ -65,12 +66,17 @@ CLOSING_ATTEMPTS = 5
 
 
 @routes.get("/campaigns", response_model=CampaignList, openapi_extra=BEARER, responses=problems(*OPERATOR_PROBLEMS))
-async def campaigns(_: OperatorName, services: ServicesOf) -> Response:
-    """List all campaigns, oldest first."""
-    found = await run_in_threadpool(list_campaigns, services.store)
+async def campaigns(who: AnyOperator, services: ServicesOf) -> Response:
+    """List the campaigns that an operator sees, oldest first."""
+    found = await run_in_threadpool(list_campaigns, services.store, seen_by=sees(who))
     rows = (
         CampaignSummary(
-            campaign=one.id, name=read_plan(one.plan).name, state=one.state, panel=one.panel, created=one.created
+            campaign=one.id,
+            name=read_plan(one.plan).name,
+            state=one.state,
+            panel=one.panel,
+            created=one.created,
+            operator=one.operator,
         )
         for one in found
     )
@@ -83,11 +89,11 @@ async def campaigns(_: OperatorName, services: ServicesOf) -> Response:
     openapi_extra={**body_of(CampaignPlan), **BEARER},
     responses=problems(*OPERATOR_PROBLEMS, "malformed", "wrong-state", "unsupported-media-type"),
 )
-async def create(campaign: CampaignPath, request: Request, who: OperatorName, services: ServicesOf) -> Response:
+async def create(campaign: CampaignPath, request: Request, who: PlannerOnly, services: ServicesOf) -> Response:
     """Store a campaign as a draft. The same request again changes nothing; an existing campaign is never replaced."""
     new = await read(request, CampaignPlan)
-    created = await run_in_threadpool(_create, services, campaign, new)
-    log().info("campaign-created", extra={"campaign": campaign, "operator": who})
+    created = await run_in_threadpool(_create, services, campaign, new, who)
+    log().info("campaign-created", extra={"campaign": campaign, "operator": who.operator})
     return send(created)
 
 
@@ -97,9 +103,9 @@ async def create(campaign: CampaignPath, request: Request, who: OperatorName, se
     openapi_extra=BEARER,
     responses=problems(*OPERATOR_PROBLEMS, "not-found"),
 )
-async def view(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
+async def view(on: SeenCampaign, services: ServicesOf) -> Response:
     """Show a campaign, its rounds and the current estimate."""
-    return send(await run_in_threadpool(lambda: campaign_view(services.store, found_campaign(services, campaign))))
+    return send(await run_in_threadpool(campaign_view, services.store, on.campaign, on.who.role))
 
 
 @routes.put(
@@ -108,13 +114,13 @@ async def view(campaign: CampaignPath, _: OperatorName, services: ServicesOf) ->
     openapi_extra={**body_of(StateChange), **BEARER},
     responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "wrong-state", "unsupported-media-type"),
 )
-async def change_state(campaign: CampaignPath, request: Request, who: OperatorName, services: ServicesOf) -> Response:
+async def change_state(request: Request, on: RunCampaign, services: ServicesOf) -> Response:
     """Start or resume a campaign (open), pause it, or close it, which counts its open round and selects."""
-    body = await read(request, StateChange)
-    changed = await run_in_threadpool(_change_state, services, campaign, body.state)
+    body, campaign = await read(request, StateChange), on.campaign.id
+    changed = await run_in_threadpool(_change_state, services, campaign, body.state, changed_by(services, on.who))
     services.drop_announcement(campaign)
     services.wake()
-    log().info("campaign-state-changed", extra={"campaign": campaign, "state": body.state, "operator": who})
+    log().info("campaign-state-changed", extra={"campaign": campaign, "state": body.state, "operator": on.who.operator})
     return send(changed)
 
 
@@ -124,15 +130,14 @@ async def change_state(campaign: CampaignPath, request: Request, who: OperatorNa
     openapi_extra={**body_of(InviteRequest), **BEARER},
     responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "unsupported-media-type"),
 )
-async def invite(campaign: CampaignPath, request: Request, who: OperatorName, services: ServicesOf) -> Response:
+async def invite(request: Request, on: RunCampaign, services: ServicesOf) -> Response:
     """Make invites, each for one device; they cannot be shown again."""
     body = await read(request, InviteRequest)
     invites = tuple(secrets.token_urlsafe(16) for _ in range(body.count))
-    found = await run_in_threadpool(found_campaign, services, campaign)
-    await run_in_threadpool(_add_invites, services, found, invites)
-    log().info("invites-created", extra={"campaign": campaign, "count": body.count, "operator": who})
-    terms = read_terms(found.terms)
-    policy_hash = await run_in_threadpool(_only_policy, services, found)
+    await run_in_threadpool(_add_invites, services, on.campaign, invites, changed_by(services, on.who))
+    log().info("invites-created", extra={"campaign": on.campaign.id, "count": body.count, "operator": on.who.operator})
+    terms = read_terms(on.campaign.terms)
+    policy_hash = await run_in_threadpool(_only_policy, services, on.campaign)
     return send(
         Invites(
             protocol=PROTOCOL,
@@ -151,7 +156,7 @@ async def invite(campaign: CampaignPath, request: Request, who: OperatorName, se
     responses=problems(*OPERATOR_PROBLEMS, "malformed", "unsupported-media-type"),
 )
 async def preview(
-    request: Request, _: OperatorName, services: ServicesOf, curves: Annotated[Literal["yes", "no"], Query()] = "yes"
+    request: Request, _: AnyOperator, services: ServicesOf, curves: Annotated[Literal["yes", "no"], Query()] = "yes"
 ) -> Response:
     """Compute what to expect of a campaign; nothing is stored. Without the curves it is many times faster."""
     new = await read(request, CampaignPlan)
@@ -168,7 +173,7 @@ async def preview(
     openapi_extra={**body_of(AreaRequest), **BEARER},
     responses=problems(*OPERATOR_PROBLEMS, "malformed", "unsupported-media-type"),
 )
-async def area(request: Request, _: OperatorName) -> Response:
+async def area(request: Request, _: AnyOperator) -> Response:
     """Make an area, with the corners of its cells for a map; nothing is stored."""
     body = await read(request, AreaRequest)
     return send(await run_in_threadpool(_shape, body))
@@ -180,10 +185,9 @@ async def area(request: Request, _: OperatorName) -> Response:
     openapi_extra=BEARER,
     responses=problems(*OPERATOR_PROBLEMS, "not-found"),
 )
-async def estimates(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
+async def estimates(on: SeenCampaign, services: ServicesOf) -> Response:
     """Return the estimates of where people are, round by round."""
-    await run_in_threadpool(found_campaign, services, campaign)
-    found = await run_in_threadpool(estimates_of, services.store, campaign)
+    found = await run_in_threadpool(estimates_of, services.store, on.campaign.id)
     rows = (
         RoundEstimate(
             round=number,
@@ -200,12 +204,12 @@ async def estimates(campaign: CampaignPath, _: OperatorName, services: ServicesO
 # --- run in a thread ------------------------------------------------------------------------------------------
 
 
-def _add_invites(services: Services, campaign: Campaign, invites: tuple[str, ...]) -> None:
+def _add_invites(services: Services, campaign: Campaign, invites: tuple[str, ...], by: ChangedBy) -> None:
     plan = read_plan(campaign.plan)
     at_most = INVITES_PER_PERSON * plan.users
     hashes = [secret_digest(one) for one in invites]
     rounds = plan.rounds if plan.panel else 1
-    exist = add_invites(services.store, campaign.id, hashes, at_most=at_most, rounds=rounds)
+    exist = add_invites(services.store, campaign.id, hashes, at_most=at_most, rounds=rounds, by=by)
     if exist is not None:
         expected = (
             f"should be at most {max(0, at_most - exist):,}: {INVITES_PER_PERSON} for each person who may take part, "
@@ -232,7 +236,7 @@ def _shape(request: AreaRequest) -> AreaShape:
         raise refuse("invalid", str(error)) from None
 
 
-def _create(services: Services, campaign: str, new: CampaignPlan) -> CampaignView:
+def _create(services: Services, campaign: str, new: CampaignPlan, who: KnownToken) -> CampaignView:
     _check_plan(new)
     text = new.to_bytes().decode("ascii")
     seed = secrets.token_hex(SEED_BYTES) if new.seed is None else new.seed
@@ -251,22 +255,22 @@ def _create(services: Services, campaign: str, new: CampaignPlan) -> CampaignVie
             created=created,
             enrolment=new.enrolment,
             panel=new.panel,
+            operator=who.operator,
         )
     except InputError as error:
-        existing = get_campaign(services.store, campaign)
+        existing = get_campaign(services.store, campaign, seen_by=sees(who))
         if existing is None or existing.plan != text:
             raise refuse_input(error, "wrong-state") from None
         stored = existing
     return campaign_view(services.store, stored)
 
 
-def _change_state(services: Services, campaign: str, state: CampaignState) -> CampaignView:
-    found_campaign(services, campaign)
+def _change_state(services: Services, campaign: str, state: CampaignState, by: ChangedBy) -> CampaignView:
     for attempt in range(CLOSING_ATTEMPTS):
         try:
             if state == "closed":
                 _close_rounds(services, campaign)
-            return campaign_view(services.store, set_state(services.store, campaign, state))
+            return campaign_view(services.store, set_state(services.store, campaign, state, by))
         except InputError as error:
             if error.field != "round" or attempt + 1 == CLOSING_ATTEMPTS:
                 raise refuse_input(error, "wrong-state") from None

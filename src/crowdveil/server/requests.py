@@ -1,7 +1,7 @@
-"""Read requests: the body strictly, by the reader of its message, and the token by role.
+"""Read requests: the body strictly, by the reader of its message, and the token.
 
 FastAPI would parse bodies too, but less strictly than a device does (duplicate fields, NaN). So both sides use one
-reader, and the schemas are added to the OpenAPI document by hand. Tokens are compared in `tokens.operator_with`.
+reader, and the schemas are added to the OpenAPI document by hand. What operators may do is decided in `access`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,9 @@ from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.errors import InputError
 from crowdveil.server.direct_routes import JSON, MessageType, check_json, read_message
-from crowdveil.server.rate_limit import is_loopback
 from crowdveil.server.refusals import refuse, refuse_input
-from crowdveil.server.request_guard import address_of
 from crowdveil.server.services import Services
 from crowdveil.server.tokens import operator_with
-from crowdveil.store import Campaign, get_campaign, is_participant
 from crowdveil.wire import PROBLEM_MEDIA_TYPE, PROBLEMS, Message, Problem, ProblemKind, secret_digest
 from crowdveil.wire.message import CAMPAIGN_ID, CAMPAIGN_ID_EXPECTED
 
@@ -74,35 +71,10 @@ async def bearer(request: Request) -> str:
 Bearer = Annotated[str, Depends(bearer)]
 
 
-async def operator(request: Request, shown: Bearer, services: ServicesOf) -> str:
-    """Return the name of the operator who sent the request, or refuse it."""
-    name = await run_in_threadpool(operator_with, services.store, shown)
-    if name is None:  # only now: somebody else's wrong tokens never lock out who has the right one
-        address = address_of(request.scope)
-        if not services.failures.allows(address):
-            raise refuse("too-many-requests", "too many wrong tokens came from this address; wait a minute")
-        if not is_loopback(address):
-            services.failures.count(address)
-        participant = await run_in_threadpool(is_participant, services.store, shown)
-        raise refuse("forbidden" if participant else "unauthorized")
-    return name
-
-
-OperatorName = Annotated[str, Depends(operator)]
-
-
-def found_campaign(services: Services, campaign: str) -> Campaign:
-    """Return a campaign; refuse the request if it does not exist."""
-    found = get_campaign(services.store, campaign)
-    if found is None:
-        raise refuse("not-found", f"campaign = {campaign!r}: not found")
-    return found
-
-
 async def unknown_secret(services: Services, secret_hash: str) -> Exception:
     """Return the refusal for a secret without a seat; an operator's token is for another role."""
-    name = await run_in_threadpool(operator_with, services.store, secret_hash)
-    return refuse("unknown-participant" if name is None else "forbidden")
+    found = await run_in_threadpool(operator_with, services.store, secret_hash, services.clock())
+    return refuse("unknown-participant" if found is None else "forbidden")
 
 
 # --- for the OpenAPI document ---------------------------------------------------------------------------------

@@ -22,17 +22,15 @@ from crowdveil.campaign.from_wire import expectation_message, request_from_wire
 from crowdveil.campaign.preview import preview_state
 from crowdveil.campaign.state import check_places, select_from_panel
 from crowdveil.errors import CrowdveilError, InputError, StoreError
+from crowdveil.server.access import OnCampaign, RunCampaign, SeenCampaign, changed_by
 from crowdveil.server.logs import log
 from crowdveil.server.refusals import refuse, refuse_input
 from crowdveil.server.requests import (
     BEARER,
     OPERATOR_PROBLEMS,
-    CampaignPath,
-    OperatorName,
     SelectionPath,
     ServicesOf,
     body_of,
-    found_campaign,
     problems,
     read,
     send,
@@ -43,6 +41,7 @@ from crowdveil.server.views import audit_record, campaign_view, selection_rows, 
 from crowdveil.store import (
     Campaign,
     StoredSelection,
+    log_export,
     people_chosen,
     reports_of,
     save_selection,
@@ -68,10 +67,9 @@ routes = APIRouter(prefix="/v1/operator/campaigns/{campaign}", tags=["operators"
     openapi_extra=BEARER,
     responses=problems(*OPERATOR_PROBLEMS, "not-found"),
 )
-async def selections(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
+async def selections(on: SeenCampaign, services: ServicesOf) -> Response:
     """List the selections of a campaign, in the order in which they were made."""
-    await run_in_threadpool(found_campaign, services, campaign)
-    found = await run_in_threadpool(selections_of, services.store, campaign)
+    found = await run_in_threadpool(selections_of, services.store, on.campaign.id)
     return send(SelectionList(protocol=PROTOCOL, selections=tuple(selection_view(one) for one in found)))
 
 
@@ -81,10 +79,10 @@ async def selections(campaign: CampaignPath, _: OperatorName, services: Services
     openapi_extra={**body_of(PanelRequest), **BEARER},
     responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "wrong-state", "unsupported-media-type"),
 )
-async def expect(campaign: CampaignPath, request: Request, _: OperatorName, services: ServicesOf) -> Response:
+async def expect(request: Request, on: SeenCampaign, services: ServicesOf) -> Response:
     """Say how many people to expect at each place if a panel were asked; nobody is selected and nothing is stored."""
     asked = await read(request, PanelRequest)
-    return send(await run_in_threadpool(_expect, services, campaign, asked))
+    return send(await run_in_threadpool(_expect, services, on.campaign, asked))
 
 
 @routes.put(
@@ -93,13 +91,11 @@ async def expect(campaign: CampaignPath, request: Request, _: OperatorName, serv
     openapi_extra={**body_of(PanelRequest), **BEARER},
     responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "wrong-state", "unsupported-media-type"),
 )
-async def make_selection(
-    campaign: CampaignPath, number: SelectionPath, request: Request, who: OperatorName, services: ServicesOf
-) -> Response:
+async def make_selection(number: SelectionPath, request: Request, on: RunCampaign, services: ServicesOf) -> Response:
     """Ask a panel for people; the same request under the same number returns the selection that was made."""
     asked = await read(request, PanelRequest)
-    made = await run_in_threadpool(_select, services, campaign, number, asked)
-    log().info("selection-made", extra={"campaign": campaign, "count": made.people, "operator": who})
+    made = await run_in_threadpool(_select, services, on, number, asked)
+    log().info("selection-made", extra={"campaign": on.campaign.id, "count": made.people, "operator": on.who.operator})
     return send(selection_view(made))
 
 
@@ -112,14 +108,14 @@ async def make_selection(
         **problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
     },
 )
-async def export(campaign: CampaignPath, number: SelectionPath, _: OperatorName, services: ServicesOf) -> Response:
+async def export(number: SelectionPath, on: RunCampaign, services: ServicesOf) -> Response:
     """Export a selection as CSV; its columns are the fields of `SelectionRow`."""
-    rows = await run_in_threadpool(lambda: list(_rows(services, campaign, number)))
+    rows = await run_in_threadpool(lambda: list(_rows(services, on, number)))
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(SelectionRow.model_fields)
     lines.writerows([*dict(row).values()] for row in rows)
-    headers = {"content-disposition": f'attachment; filename="{campaign}-selection-{number + 1}.csv"'}
+    headers = {"content-disposition": f'attachment; filename="{on.campaign.id}-selection-{number + 1}.csv"'}
     return Response(text.getvalue(), media_type="text/csv", headers=headers)
 
 
@@ -129,21 +125,22 @@ async def export(campaign: CampaignPath, number: SelectionPath, _: OperatorName,
     openapi_extra=BEARER,
     responses=problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
 )
-async def record(campaign: CampaignPath, _: OperatorName, services: ServicesOf) -> Response:
+async def record(on: RunCampaign, services: ServicesOf) -> Response:
     """Export the audit record, from which anyone can repeat every selection exactly."""
-    return send(await run_in_threadpool(_record, services, campaign))
+    return send(await run_in_threadpool(_record, services, on))
 
 
 # --- run in a thread ------------------------------------------------------------------------------------------
 
 
-def _select(services: Services, campaign: str, number: int, asked: PanelRequest) -> StoredSelection:
-    found = _panel(services, campaign)
-    state = services.panel_state(found)
+def _select(services: Services, on: OnCampaign, number: int, asked: PanelRequest) -> StoredSelection:
+    found, state = _panel(on.campaign), services.panel_state(on.campaign)
     if not state.used_rounds:
         raise refuse("wrong-state", _nobody_yet(services, found))
     # The clock of this server may be behind that of another one, or have been set back.
-    made = max([int(services.clock()), *(one.made for one in selections_of(services.store, campaign))])
+    campaign, earlier = found.id, selections_of(services.store, found.id)
+    by = changed_by(services, on.who)
+    made = max([by.at, *(one.made for one in earlier)])
     with _refusing():
         _check_enough(state, asked)
         seed = selection_seed(found.seed, number, _numbered(found, number))
@@ -157,12 +154,13 @@ def _select(services: Services, campaign: str, number: int, asked: PanelRequest)
         )
         text = asked.to_bytes().decode("ascii")
         rounds = len(state.closed)
-        return save_selection(services.store, campaign, people, rounds=rounds, number=number, request=text, made=made)
+        return save_selection(
+            services.store, campaign, people, rounds=rounds, number=number, request=text, made=made, by=by
+        )
 
 
-def _expect(services: Services, campaign: str, asked: PanelRequest) -> Expectation:
-    found = _panel(services, campaign)
-    state = services.panel_state(found)
+def _expect(services: Services, campaign: Campaign, asked: PanelRequest) -> Expectation:
+    state = services.panel_state(_panel(campaign))
     with _refusing():
         request = request_from_wire(asked)
         check_places(state.plan, request)
@@ -203,10 +201,9 @@ def _nobody_yet(services: Services, campaign: Campaign) -> str:
     )
 
 
-def _panel(services: Services, campaign: str) -> Campaign:
-    found = found_campaign(services, campaign)
+def _panel(found: Campaign) -> Campaign:
     if not found.panel:
-        raise refuse("wrong-state", f"campaign = {campaign!r}: is no panel; it selects once, when it ends")
+        raise refuse("wrong-state", f"campaign = {found.id!r}: is no panel; it selects once, when it ends")
     return found
 
 
@@ -218,25 +215,28 @@ def _numbered(campaign: Campaign, number: int) -> int:
     return most
 
 
-def _rows(services: Services, campaign: str, number: int) -> Iterator[SelectionRow]:
-    return selection_rows(services.store, *_made(services, campaign, number))
+def _rows(services: Services, on: OnCampaign, number: int) -> Iterator[SelectionRow]:
+    made = _made(services, on.campaign, number)
+    detail = f"selection {number + 1}: {made.people} people"
+    log_export(services.store, changed_by(services, on.who), "selection-exported", on.campaign.id, detail)
+    return selection_rows(services.store, on.campaign, made)
 
 
-def _made(services: Services, campaign: str, number: int) -> tuple[Campaign, StoredSelection]:
-    found, made = found_campaign(services, campaign), selections_of(services.store, campaign)
+def _made(services: Services, found: Campaign, number: int) -> StoredSelection:
+    made = selections_of(services.store, found.id)
     if number >= len(made):
         expected = "should be finished; the selection is available then"
         if found.panel:
             expected = f"should have been asked for selection {number}; there are {len(made)}"
         raise refuse_input(InputError("state", found.state, expected), "wrong-state")
-    return found, made[number]
+    return made[number]
 
 
-def _record(services: Services, campaign: str) -> AuditRecord:
-    found = found_campaign(services, campaign)
-    if not found.panel:
-        _made(services, campaign, 0)
-    return audit_record(services.store, found)
+def _record(services: Services, on: OnCampaign) -> AuditRecord:
+    if not on.campaign.panel:
+        _made(services, on.campaign, 0)
+    log_export(services.store, changed_by(services, on.who), "record-exported", on.campaign.id)
+    return audit_record(services.store, on.campaign)
 
 
 @contextmanager

@@ -21,7 +21,9 @@ from crowdveil.store import (
     rounds_of,
     selection_of,
     selections_of,
+    shares_of,
 )
+from crowdveil.vocabulary import OperatorRole
 from crowdveil.wire import (
     PROTOCOL,
     AuditRecord,
@@ -42,8 +44,11 @@ DEGREE_DECIMALS = 6
 """A millionth of a degree is about 10 cm."""
 
 
-def campaign_view(store: Store, campaign: Campaign) -> CampaignView:
-    """Return a campaign as its operator sees it: counts, never single reports."""
+def campaign_view(store: Store, campaign: Campaign, role: OperatorRole = "owner") -> CampaignView:
+    """Return a campaign as its operator sees it: counts, never single reports.
+
+    A viewer does not see a seed that the plan names: whoever knows it can foretell the lottery.
+    """
     counted = {one.number: one for one in round_progress(store, campaign.id)}
     rounds = [
         RoundView(
@@ -61,12 +66,12 @@ def campaign_view(store: Store, campaign: Campaign) -> CampaignView:
     ]
     estimate = last_estimate(store, campaign.id)
     selections = selections_of(store, campaign.id)
-    terms = read_terms(campaign.terms)
+    terms, plan = read_terms(campaign.terms), read_plan(campaign.plan)
     return CampaignView(
         protocol=PROTOCOL,
         campaign=campaign.id,
         state=campaign.state,
-        plan=read_plan(campaign.plan),
+        plan=plan if role != "viewer" else plan.model_copy(update={"seed": None}),
         server_key=terms.server_key,
         terms_hash=terms.hash,
         created=campaign.created,
@@ -80,6 +85,8 @@ def campaign_view(store: Store, campaign: Campaign) -> CampaignView:
         ),
         selections=len(selections),
         selected=selections[-1].people if selections else None,
+        operator=campaign.operator,
+        shared_with=shares_of(store, campaign.id),
     )
 
 

@@ -3,7 +3,10 @@
     schema           the tables: all that is stored
     migrations/      creates the tables, with the constraints and triggers
     database         opens the database, runs transactions
-    campaigns        campaigns, their states, operators' token hashes, the server's signing key
+    campaigns        campaigns, their states, the server's signing key
+    operators        operators, their tokens' hashes, with whom campaigns are shared
+    visible          which campaigns an operator sees
+    activity         the log of what operators changed
     rounds           rounds, policies, counts, estimates
     participants     invites, seats, withdrawals
     reports          reports: accepted once, or refused
@@ -19,6 +22,7 @@ constraints and triggers:
 - a closed round's counts add up to its reports, and it is never changed
 - one round of a campaign at a time; one seat for each secret
 - one selection of a campaign, any number of a panel; each is never changed
+- the log of what operators did is only added to
 
     with open_store("sqlite:////var/lib/crowdveil/crowdveil.sqlite") as store:
         create_campaign(store, "coffee", plan_json, terms=terms_json, offer="A coffee", seed=seed, created=now)
@@ -39,18 +43,34 @@ from crowdveil.extras import require_extra
 require_extra("the server's database", "server")  # before the modules below import its libraries
 
 # ruff: noqa: E402
+from crowdveil.store.activity import ChangedBy, StoredActivity, list_activity, log_export
 from crowdveil.store.campaigns import (
     Campaign,
-    add_operator,
     create_campaign,
     finish_panel,
     get_campaign,
     list_campaigns,
-    operator_token_hashes,
     set_state,
     signing_key,
 )
 from crowdveil.store.database import Store, open_store
+from crowdveil.store.operators import (
+    MAX_TOKENS,
+    KnownToken,
+    StoredOperator,
+    StoredToken,
+    add_operator,
+    add_token,
+    known_tokens,
+    list_operators,
+    put_operator,
+    remove_operator,
+    revoke_token,
+    share_campaign,
+    shares_of,
+    tokens_of,
+    unshare_campaign,
+)
 from crowdveil.store.participants import (
     NoSeat,
     NotWithdrawn,
@@ -92,9 +112,12 @@ from crowdveil.store.selections import (
 from crowdveil.vocabulary import NULL, CampaignState, ParticipantState
 
 __all__ = [
+    "MAX_TOKENS",
     "NULL",
     "Campaign",
     "CampaignState",
+    "ChangedBy",
+    "KnownToken",
     "NoSeat",
     "NotWithdrawn",
     "ParticipantState",
@@ -105,13 +128,17 @@ __all__ = [
     "SeatClaim",
     "SelectedBy",
     "Store",
+    "StoredActivity",
     "StoredEstimate",
+    "StoredOperator",
     "StoredReport",
     "StoredSeat",
     "StoredSelection",
+    "StoredToken",
     "add_invites",
     "add_operator",
     "add_reports",
+    "add_token",
     "claim_round",
     "close_round",
     "closed_rounds",
@@ -121,16 +148,22 @@ __all__ = [
     "finish_panel",
     "get_campaign",
     "is_participant",
+    "known_tokens",
     "last_estimate",
+    "list_activity",
     "list_campaigns",
+    "list_operators",
+    "log_export",
     "open_round",
     "open_store",
-    "operator_token_hashes",
     "participant_state",
     "people_chosen",
     "policy_bytes",
+    "put_operator",
+    "remove_operator",
     "report_rows",
     "reports_of",
+    "revoke_token",
     "round_progress",
     "rounds_of",
     "save_estimate",
@@ -139,8 +172,12 @@ __all__ = [
     "selection_of",
     "selections_of",
     "set_state",
+    "share_campaign",
+    "shares_of",
     "signing_key",
     "take_seat",
     "take_seats",
+    "tokens_of",
+    "unshare_campaign",
     "withdraw",
 ]

@@ -1,4 +1,4 @@
-"""Store campaigns, their states, and the operators who run them.
+"""Store campaigns and their states.
 
 draft ──→ open ⇄ paused
             └──┬──┘
@@ -13,8 +13,10 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from crowdveil.errors import InputError
 from crowdveil.store import schema
+from crowdveil.store.activity import ChangedBy, write_activity
 from crowdveil.store.database import Store
-from crowdveil.vocabulary import CampaignState
+from crowdveil.store.visible import visible
+from crowdveil.vocabulary import ActivityAction, CampaignState
 
 BEFORE: dict[CampaignState, tuple[CampaignState, ...]] = {
     "open": ("draft", "paused"),
@@ -22,6 +24,11 @@ BEFORE: dict[CampaignState, tuple[CampaignState, ...]] = {
     "closed": ("open", "paused"),
 }
 """The states from which an operator may change to each state."""
+LOGGED: dict[CampaignState, ActivityAction] = {
+    "open": "campaign-started",
+    "paused": "campaign-paused",
+    "closed": "campaign-closed",
+}
 
 
 class Campaign(NamedTuple):
@@ -41,23 +48,11 @@ class Campaign(NamedTuple):
     """Seconds since 1970 (UTC)."""
     panel: bool
     """Whether the reports serve any number of selections."""
+    operator: str | None = None
+    """Who created it; None once that operator was removed."""
 
 
 _COLUMNS = [schema.campaigns.c[name] for name in Campaign._fields]
-
-
-def add_operator(store: Store, name: str, token_hash: str) -> None:
-    """Add an operator, or give an existing one a new token."""
-    row = store.insert(schema.operators).values(name=name, token_hash=token_hash)
-    with store.writing() as connection:
-        connection.execute(row.on_conflict_do_update(index_elements=["name"], set_={"token_hash": token_hash}))
-
-
-def operator_token_hashes(store: Store) -> dict[str, str]:
-    """Return the hash of every operator's token, by name; compare them in constant time."""
-    with store.reading() as connection:
-        found = connection.execute(select(schema.operators.c.name, schema.operators.c.token_hash))
-        return {row.name: row.token_hash for row in found}
 
 
 def signing_key(store: Store, new: str) -> str:
@@ -80,33 +75,42 @@ def create_campaign(
     created: int,
     enrolment: Literal["open", "invite"] = "open",
     panel: bool = False,
+    operator: str | None = None,
 ) -> Campaign:
-    """Store a new campaign as a draft."""
-    new = Campaign(campaign, plan, terms, "draft", enrolment, offer, seed, created, panel)
+    """Store a new campaign as a draft, for the operator who creates it."""
+    new = Campaign(campaign, plan, terms, "draft", enrolment, offer, seed, created, panel, operator)
     with store.writing() as connection:
         existing = connection.execute(select(schema.campaigns.c.id).where(schema.campaigns.c.id == campaign)).first()
         if existing is not None:
             raise InputError("campaign", campaign, "is already used by another campaign; choose another id")
         connection.execute(insert(schema.campaigns).values(new._asdict()))
+        if operator is not None:
+            write_activity(connection, ChangedBy(operator, created), "campaign-created", campaign)
     return new
 
 
-def get_campaign(store: Store, campaign: str) -> Campaign | None:
-    """Return a campaign, or None if it does not exist."""
+def get_campaign(store: Store, campaign: str, *, seen_by: str | None = None) -> Campaign | None:
+    """Return a campaign, or None if it does not exist, or the operator named by `seen_by` does not see it."""
+    id_column = schema.campaigns.c.id
     with store.reading() as connection:
-        row = connection.execute(select(*_COLUMNS).where(schema.campaigns.c.id == campaign)).first()
+        rows = select(*_COLUMNS).where(id_column == campaign, visible(id_column, seen_by))
+        row = connection.execute(rows).first()
         return None if row is None else Campaign(*row)
 
 
-def list_campaigns(store: Store) -> list[Campaign]:
-    """Return all campaigns, oldest first."""
+def list_campaigns(store: Store, *, seen_by: str | None = None) -> list[Campaign]:
+    """Return all campaigns, or those that an operator sees, oldest first."""
     order = (schema.campaigns.c.created, schema.campaigns.c.id)
+    rows = select(*_COLUMNS).where(visible(schema.campaigns.c.id, seen_by)).order_by(*order)
     with store.reading() as connection:
-        return [Campaign(*row) for row in connection.execute(select(*_COLUMNS).order_by(*order))]
+        return [Campaign(*row) for row in connection.execute(rows)]
 
 
-def set_state(store: Store, campaign: str, state: CampaignState) -> Campaign:
-    """Open, pause or close a campaign; its current state is accepted and changes nothing."""
+def set_state(store: Store, campaign: str, state: CampaignState, by: ChangedBy | None = None) -> Campaign:
+    """Open, pause or close a campaign; its current state is accepted and changes nothing.
+
+    `by` is the operator who does it, and None for the scheduler.
+    """
     if state not in BEFORE:
         raise InputError("state", state, f"should be one of {', '.join(BEFORE)}")
     with store.writing() as connection:
@@ -119,6 +123,8 @@ def set_state(store: Store, campaign: str, state: CampaignState) -> Campaign:
             _check_no_open_round(connection, campaign)
         table = schema.campaigns
         connection.execute(update(table).where(table.c.id == campaign).values(state=state))
+        if by is not None:
+            write_activity(connection, by, LOGGED[state], campaign, f"was {now.state}")
         return now._replace(state=state)
 
 

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, delete, func, select, update
 
 from crowdveil.errors import InputError
 from crowdveil.store import schema
+from crowdveil.store.activity import ChangedBy, write_activity
 from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store
 from crowdveil.store.driver import AS_JSON, DriverTransaction
@@ -55,7 +56,13 @@ def new_number() -> int:
 
 
 def add_invites(
-    store: Store, campaign: str, invite_hashes: Iterable[str], *, at_most: int | None = None, rounds: int = 1
+    store: Store,
+    campaign: str,
+    invite_hashes: Iterable[str],
+    *,
+    at_most: int | None = None,
+    rounds: int = 1,
+    by: ChangedBy | None = None,
 ) -> int | None:
     """Add invites, each for one device; those that exist already stay.
 
@@ -71,6 +78,8 @@ def add_invites(
             return exist
         if rows:
             connection.execute(store.insert(schema.invites).on_conflict_do_nothing(), rows)
+        if by is not None:
+            write_activity(connection, by, "invites-made", campaign, f"{len(hashes):,} invites")
     return None
 
 

@@ -6,6 +6,9 @@ invite is deleted when it is used, so that nothing ties a report to the person w
 there once for each round: whoever answered before is invited to every renewal, as a new participant with a new secret.
 Participants have random numbers, and their rows no rowid, so that neither shows the order of the seats.
 
+What is stored of an operator: a name, a role, hashes of tokens, and what they did, when (`activity`, which has nothing
+of participants but how many). The log is only added to.
+
 `seat_counts` has the number of seats of a round, apart from `rounds`, because reports lock their round's row against
 changes, and would wait for seats.
 
@@ -39,10 +42,25 @@ metadata = MetaData()
 operators = Table(
     "operators",
     metadata,
-    Column("name", String(200), nullable=False),
-    Column("token_hash", String(64), nullable=False),
+    Column("name", String(63), nullable=False),
+    Column("role", String(8), nullable=False),
+    Column("added", BigInteger, nullable=False),
     PrimaryKeyConstraint("name", name="operators_pk"),
-    UniqueConstraint("token_hash", name="operators_token_once"),
+    CheckConstraint("role IN ('owner', 'planner', 'viewer')", name="operators_role"),
+)
+
+operator_tokens = Table(
+    "operator_tokens",
+    metadata,
+    Column("id", String(12), nullable=False),
+    Column("operator", String(63), nullable=False),
+    Column("token_hash", String(64), nullable=False),
+    Column("made", BigInteger, nullable=False),
+    Column("expires", BigInteger),
+    PrimaryKeyConstraint("id", name="operator_tokens_pk"),
+    ForeignKeyConstraint(["operator"], ["operators.name"], name="operator_tokens_operator", ondelete="CASCADE"),
+    UniqueConstraint("token_hash", name="operator_tokens_once"),
+    CheckConstraint("length(token_hash) = 64", name="operator_tokens_hash"),
 )
 
 signing_keys = Table(
@@ -67,9 +85,34 @@ campaigns = Table(
     Column("seed", String(64), nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("panel", Boolean, nullable=False),
+    Column("operator", String(63)),  # who created it; NULL once that operator was removed
     PrimaryKeyConstraint("id", name="campaigns_pk"),
+    ForeignKeyConstraint(["operator"], ["operators.name"], name="campaigns_operator", ondelete="SET NULL"),
     CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
     CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),
+)
+
+campaign_shares = Table(
+    "campaign_shares",
+    metadata,
+    Column("campaign", String(63), nullable=False),
+    Column("operator", String(63), nullable=False),
+    PrimaryKeyConstraint("campaign", "operator", name="campaign_shares_pk"),
+    ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="campaign_shares_campaign"),
+    ForeignKeyConstraint(["operator"], ["operators.name"], name="campaign_shares_operator", ondelete="CASCADE"),
+)
+
+activity = Table(
+    "activity",
+    metadata,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), nullable=False, autoincrement=True),
+    Column("at", BigInteger, nullable=False),
+    Column("operator", String(63), nullable=False),  # no foreign key: the log outlives the operator
+    Column("action", String(32), nullable=False),
+    Column("campaign", String(63)),
+    Column("detail", String(200), nullable=False),
+    PrimaryKeyConstraint("number", name="activity_pk"),
+    CheckConstraint("length(detail) <= 200", name="activity_detail"),
 )
 
 rounds = Table(

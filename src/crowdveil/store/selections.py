@@ -17,6 +17,7 @@ from crowdveil.arrays import IntArray
 from crowdveil.campaign.selection import Selection
 from crowdveil.errors import InputError
 from crowdveil.store import schema
+from crowdveil.store.activity import ChangedBy, write_activity
 from crowdveil.store.campaigns import lock_campaign
 from crowdveil.store.database import Store
 from crowdveil.vocabulary import ParticipantState
@@ -56,6 +57,7 @@ def save_selection(
     number: int = 0,
     request: str | None = None,
     made: int = 0,
+    by: ChangedBy | None = None,
 ) -> StoredSelection:
     """Store a selection; if the same request is stored under the number already, return that one.
 
@@ -85,6 +87,9 @@ def save_selection(
         fields = header._asdict() | {"missing": json.dumps(selection.missing, separators=(",", ":"))}
         connection.execute(insert(_selections).values(campaign=campaign, **fields))
         _insert_people(connection, campaign, number, selection)
+        if by is not None:
+            detail = f"selection {number + 1}: {len(selection)} people"
+            write_activity(connection, by, "selection-made", campaign, detail)
         if not row.panel:
             connection.execute(update(_campaigns).where(_campaigns.c.id == campaign).values(state="finished"))
     return header

@@ -6,6 +6,7 @@
     notices       whether a server showed different people different campaigns
     participant   announcement, seat, report, receipt, status, withdrawal
     operator      campaign plan and view, preview, invites, estimates
+    team          operators, their roles and tokens, the activity log
     area          areas for the console's map
     audit         the exported selection, and the record from which anyone can repeat it
     problem       every error, as a problem document
@@ -65,6 +66,18 @@ from crowdveil.wire.participant import (
 from crowdveil.wire.problem import PROBLEM_MEDIA_TYPE, PROBLEMS, Problem, ProblemKind
 from crowdveil.wire.schemas import json_schemas
 from crowdveil.wire.signing import new_private_key, public_key
+from crowdveil.wire.team import (
+    Activity,
+    ActivityList,
+    NewToken,
+    OperatorList,
+    OperatorView,
+    RoleChange,
+    SignedIn,
+    TokenList,
+    TokenRequest,
+    TokenView,
+)
 from crowdveil.wire.terms import RoundNotice, Terms
 
 __all__ = [
@@ -74,6 +87,8 @@ __all__ = [
     "PROBLEM_MEDIA_TYPE",
     "PROTOCOL",
     "STATUS_BYTES",
+    "Activity",
+    "ActivityList",
     "Announcement",
     "AreaRequest",
     "AreaShape",
@@ -93,6 +108,9 @@ __all__ = [
     "InviteRequest",
     "Invites",
     "Message",
+    "NewToken",
+    "OperatorList",
+    "OperatorView",
     "PanelRequest",
     "ParticipantState",
     "ParticipantStatus",
@@ -102,6 +120,7 @@ __all__ = [
     "ProblemKind",
     "Receipt",
     "Report",
+    "RoleChange",
     "RoundEstimate",
     "RoundNotice",
     "RoundView",
@@ -110,8 +129,12 @@ __all__ = [
     "SelectionList",
     "SelectionRow",
     "SelectionView",
+    "SignedIn",
     "StateChange",
     "Terms",
+    "TokenList",
+    "TokenRequest",
+    "TokenView",
     "Withdrawal",
     "find_split",
     "first_error",

@@ -67,6 +67,9 @@ Seed = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", description="256 bits in 
 CAMPAIGN_ID = r"^[a-z0-9][a-z0-9-]{0,62}$"
 CAMPAIGN_ID_EXPECTED = "should be small letters, digits and - (at most 63), such as coffee"
 CampaignId = Annotated[str, Field(pattern=CAMPAIGN_ID)]
+OPERATOR_NAME_EXPECTED = "should be small letters, digits and - (at most 63), such as ann"
+OperatorName = Annotated[str, Field(pattern=CAMPAIGN_ID)]
+"""The names of operators are of the same form as the ids of campaigns."""
 INVISIBLE = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """Control characters beyond ASCII, other line breaks, and marks that turn the direction of what follows: with them the
 name of a campaign could forge or reorder the sentences around it."""
@@ -134,7 +137,8 @@ def first_error(errors: Sequence[Mapping[str, Any]]) -> InputError:
     if one["type"] == "extra_forbidden":
         return InputError(field, one["input"], "is not a field of this message")
     if one.get("ctx", {}).get("pattern") == CAMPAIGN_ID:
-        return InputError(field, one["input"], CAMPAIGN_ID_EXPECTED)
+        named = field.rpartition(".")[2] in ("name", "operator")
+        return InputError(field, one["input"], OPERATOR_NAME_EXPECTED if named else CAMPAIGN_ID_EXPECTED)
     said = re.sub(r"^(Input|String|List|Tuple) should", "should", str(one["msg"]).removeprefix("Value error, "))
     return InputError(field, one["input"], said)
 

@@ -32,6 +32,7 @@ from crowdveil.wire.message import (
     Message,
     Name,
     OfferText,
+    OperatorName,
     Positive,
     Protocol,
     PublicKey,
@@ -314,6 +315,10 @@ class CampaignView(Message):
     """How many selections were made: one of a campaign that is asked once, any number of a panel."""
     selected: Whole | None = None
     """How many the last selection selected; None before the first."""
+    operator: OperatorName | None = None
+    """Who created the campaign; None once that operator was removed."""
+    shared_with: Many[OperatorName] = ()
+    """Operators with whom it is shared, in the order of their names."""
 
 
 class Health(Message):
@@ -324,7 +329,7 @@ class Health(Message):
 
 
 class CampaignSummary(Message):
-    """A campaign in the list of all campaigns."""
+    """A campaign in the list of campaigns."""
 
     campaign: CampaignId
     name: Name
@@ -332,10 +337,12 @@ class CampaignSummary(Message):
     panel: bool
     created: Whole
     """Seconds since 1970 (UTC)."""
+    operator: OperatorName | None = None
+    """Who created it; None once that operator was removed."""
 
 
 class CampaignList(Message):
-    """All campaigns, the oldest first."""
+    """All campaigns that the operator sees, the oldest first."""
 
     protocol: Protocol
     campaigns: Many[CampaignSummary]

@@ -14,6 +14,7 @@ import type {
   RoundEstimate,
   SelectionList,
   SelectionView,
+  SignedIn,
 } from "../core/wire/operator";
 import type { ProblemDocument } from "../core/wire/problem";
 
@@ -39,6 +40,10 @@ const TIMEOUT_MS = 70_000;
 
 export class OperatorApi {
   constructor(readonly token: string) {}
+
+  me(signal?: AbortSignal): Promise<SignedIn> {
+    return this.#json("GET", "/me", undefined, signal);
+  }
 
   async campaigns(signal?: AbortSignal): Promise<readonly CampaignSummary[]> {
     const list = await this.#json<{ campaigns: readonly CampaignSummary[] }>("GET", "/campaigns", undefined, signal);

@@ -12,6 +12,9 @@ export type Algorithm = "crowdveil" | "algorithm-2";
 /** Who may take a seat: everyone, or whoever has an invite. */
 export type Enrolment = "open" | "invite";
 
+/** What an operator may do: everything; run campaigns of their own and those shared with them; look. */
+export type OperatorRole = "owner" | "planner" | "viewer";
+
 export const CAMPAIGN_STATES = ["draft", "open", "paused", "closed", "finished"] as const;
 /** What a campaign covers: any of its targets, each with the same number of people, or each with a number of its own. */
 export type Cover = "any" | "each" | "numbers";

@@ -1,6 +1,6 @@
 // The operator's messages, as crowdveil.wire.operator defines them on the server.
 
-import type { Algorithm, CampaignState, Cover, Enrolment, Period, RoundState, Rule } from "../vocabulary";
+import type { Algorithm, CampaignState, Cover, Enrolment, OperatorRole, Period, RoundState, Rule } from "../vocabulary";
 import type { AreaDescription } from "./area";
 
 export interface CampaignPlan {
@@ -141,6 +141,10 @@ export interface CampaignView {
   selections: number;
   /** How many the last selection selected; null before the first. */
   selected: number | null;
+  /** Who created it; null once that operator was removed. */
+  operator: string | null;
+  /** Operators with whom it is shared. */
+  shared_with: readonly string[];
 }
 
 export interface CampaignSummary {
@@ -149,6 +153,16 @@ export interface CampaignSummary {
   state: CampaignState;
   panel: boolean;
   created: number;
+  /** Who created it; null once that operator was removed. */
+  operator: string | null;
+}
+
+/** Who is signed in, and in which role. */
+export interface SignedIn {
+  name: string;
+  role: OperatorRole;
+  /** When the token expires, in seconds since 1970 (UTC); null: never. */
+  expires: number | null;
 }
 
 export interface PreviewPoint {

@@ -16,6 +16,7 @@ const PROBLEMS: Readonly<Record<string, readonly [status: number, title: string]
   "unknown-participant": [404, "The participant is unknown; request a seat first"],
   "method-not-allowed": [405, "This address does not support that method"],
   "wrong-state": [409, "The campaign's state does not allow this"],
+  "last-owner": [409, "An owner with a valid token has to stay"],
   "no-seat": [409, "No seat is free at the moment; ask again when the next round opens"],
   "report-conflict": [409, "A different report of this participant is already stored and stays"],
   "round-closed": [409, "The round is closed; nothing was changed"],

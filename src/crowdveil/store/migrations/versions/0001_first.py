@@ -22,10 +22,23 @@ def upgrade() -> None:
 def _tables() -> None:
     op.create_table(
         "operators",
-        sa.Column("name", sa.String(200), nullable=False),
-        sa.Column("token_hash", sa.String(64), nullable=False),
+        sa.Column("name", sa.String(63), nullable=False),
+        sa.Column("role", sa.String(8), nullable=False),
+        sa.Column("added", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("name", name="operators_pk"),
-        sa.UniqueConstraint("token_hash", name="operators_token_once"),
+        sa.CheckConstraint("role IN ('owner', 'planner', 'viewer')", name="operators_role"),
+    )
+    op.create_table(
+        "operator_tokens",
+        sa.Column("id", sa.String(12), nullable=False),
+        sa.Column("operator", sa.String(63), nullable=False),
+        sa.Column("token_hash", sa.String(64), nullable=False),
+        sa.Column("made", sa.BigInteger, nullable=False),
+        sa.Column("expires", sa.BigInteger),
+        sa.PrimaryKeyConstraint("id", name="operator_tokens_pk"),
+        sa.ForeignKeyConstraint(["operator"], ["operators.name"], name="operator_tokens_operator", ondelete="CASCADE"),
+        sa.UniqueConstraint("token_hash", name="operator_tokens_once"),
+        sa.CheckConstraint("length(token_hash) = 64", name="operator_tokens_hash"),
     )
     op.create_table(
         "signing_keys",
@@ -46,9 +59,30 @@ def _tables() -> None:
         sa.Column("seed", sa.String(64), nullable=False),
         sa.Column("created", sa.BigInteger, nullable=False),
         sa.Column("panel", sa.Boolean, nullable=False),
+        sa.Column("operator", sa.String(63)),
         sa.PrimaryKeyConstraint("id", name="campaigns_pk"),
+        sa.ForeignKeyConstraint(["operator"], ["operators.name"], name="campaigns_operator", ondelete="SET NULL"),
         sa.CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
         sa.CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),
+    )
+    op.create_table(
+        "campaign_shares",
+        sa.Column("campaign", sa.String(63), nullable=False),
+        sa.Column("operator", sa.String(63), nullable=False),
+        sa.PrimaryKeyConstraint("campaign", "operator", name="campaign_shares_pk"),
+        sa.ForeignKeyConstraint(["campaign"], ["campaigns.id"], name="campaign_shares_campaign"),
+        sa.ForeignKeyConstraint(["operator"], ["operators.name"], name="campaign_shares_operator", ondelete="CASCADE"),
+    )
+    op.create_table(
+        "activity",
+        sa.Column("number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), nullable=False, autoincrement=True),
+        sa.Column("at", sa.BigInteger, nullable=False),
+        sa.Column("operator", sa.String(63), nullable=False),
+        sa.Column("action", sa.String(32), nullable=False),
+        sa.Column("campaign", sa.String(63)),
+        sa.Column("detail", sa.String(200), nullable=False),
+        sa.PrimaryKeyConstraint("number", name="activity_pk"),
+        sa.CheckConstraint("length(detail) <= 200", name="activity_detail"),
     )
     op.create_table(
         "rounds",
@@ -255,6 +289,7 @@ def _sqlite_triggers() -> None:
         ("signing_keys", ("UPDATE", "DELETE"), ""),
         ("selections", ("UPDATE", "DELETE"), ""),
         ("selected", ("UPDATE", "DELETE"), ""),
+        ("activity", ("UPDATE", "DELETE"), ""),
         ("rounds", ("UPDATE", "DELETE"), closed),
     ):
         for verb in verbs:
@@ -365,6 +400,7 @@ def _postgresql_triggers() -> None:
         ("signing_keys", "UPDATE OR DELETE", ""),
         ("selections", "UPDATE OR DELETE", ""),
         ("selected", "UPDATE OR DELETE", ""),
+        ("activity", "UPDATE OR DELETE", ""),
         ("rounds", "UPDATE OR DELETE", "WHEN (OLD.state = 'closed')"),
     ):
         op.execute(f"CREATE TRIGGER {table}_kept BEFORE {verbs} ON {table} FOR EACH ROW {when} {never}")
