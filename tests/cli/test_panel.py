@@ -14,6 +14,8 @@ import pytest
 from typer.testing import Result
 
 from crowdveil.cli import campaign, connection
+from crowdveil.errors import InputError
+from crowdveil.server import scheduler
 from crowdveil.store import open_store
 from crowdveil.wire import CampaignPlan
 from tests.cli.helpers import Run, refused
@@ -155,6 +157,32 @@ def test_invites_are_never_written_over_a_file(run: Run, server: ServerHarness) 
     found = run("campaign", "invites", NAME, "--count", "2", "--out", "invites.txt")
     refused(found, "out = 'invites.txt': exists already")
     assert Path("invites.txt").read_text() == "links\n"
+
+
+# --- when the server cannot go on ---------------------------------------------------------------------------
+
+
+def test_why_a_round_cannot_be_opened_is_shown_until_it_can(
+    run: Run, server: ServerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise InputError("targets", "all", "should be fewer")
+
+    assert server.operate("PUT", f"/campaigns/{NAME}", panel().to_bytes()).status_code == 200
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduler, "next_policy", fails)
+        assert server.change("open").status_code == 200
+        assert [one.event for one in server.step()] == ["campaign-failed"]
+    reason = "targets = 'all': should be fewer"
+    refused(run("campaign", "start", NAME), "its first round is not open yet", reason)
+    assert f"cannot go on: {reason}" in run("campaign", "status", NAME).stdout
+    refused(run("campaign", "status", NAME, "--watch"), "cannot go on", reason)
+    assert reason in run("campaign", "list").stderr
+    assert server.step() == []
+    assert server.view().failure == reason, "another server's claim on the round is no success"
+    assert [one.event for one in server.step(scheduler.CLAIM_S)] == ["round-opened"]
+    assert server.view().failure is None
+    assert run("campaign", "start", NAME).exit_code == 0
 
 
 # --- closing ------------------------------------------------------------------------------------------------

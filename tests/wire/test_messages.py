@@ -220,7 +220,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             estimate=(0.25, 0.75),
             expectation=EXPECTATION,
         ),
-        b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expectation":%s,"expected_coverage":null,'
+        b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expectation":%s,"expected_coverage":null,"failure":null,'
         b'"plan":%s,"protocol":1,"rounds":'
         b'[{"accepted":14,"deadline":null,"number":0,"policy_hash":"%s","refused":{"round-closed":1},"seated":15,'
         b'"size":15,"state":"closed"}],"selected":null,"selections":0,"server_key":"%s","state":"open","terms_hash":"%s"}'
@@ -231,7 +231,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             protocol=1,
             campaigns=(CampaignSummary(campaign="coffee", name="Coffee", state="draft", panel=True, created=17),),
         ),
-        b'{"campaigns":[{"campaign":"coffee","created":17,"name":"Coffee","panel":true,"state":"draft"}],"protocol":1}',
+        b'{"campaigns":[{"campaign":"coffee","created":17,"failure":null,"name":"Coffee","panel":true,"state":"draft"}],"protocol":1}',
     ),
     "StateChange": (StateChange(protocol=1, state="paused"), b'{"protocol":1,"state":"paused"}'),
     "InviteRequest": (InviteRequest(protocol=1, count=2), b'{"count":2,"protocol":1}'),

@@ -17,6 +17,7 @@ from crowdveil.cli.console import Verb, in_bytes, new_app, note, progress_bar, s
 from crowdveil.cli.files import append_private, check_destination, check_new_file, write_private
 from crowdveil.cli.options import missing, read_real, read_whole, taking
 from crowdveil.client import InviteLink, Operator
+from crowdveil.client.operator import is_open
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 from crowdveil.wire import AuditRecord, CampaignView
 
@@ -73,6 +74,12 @@ def start(server: Operator, campaign: Id, json: AsJson = False) -> None:
     server.set_state(campaign, "open")
     with working("making the first policy"):
         view = server.wait_until_open(campaign)
+    if not is_open(view):
+        why = "the first policy is still being made" if view.failure is None else view.failure
+        raise CrowdveilError(
+            f"{campaign} is started, but its first round is not open yet: {why}. The server tries again by itself; "
+            f"crowdveil campaign status {campaign} shows how it stands"
+        )
     show_view(view, json)
 
 
@@ -134,6 +141,9 @@ def list_all(server: Operator, json: AsJson = False) -> None:
     kinds = {True: "panel", False: "campaign"}
     rows = [[one.campaign, kinds[one.panel], one.state, when(one.created), one.name] for one in found.campaigns]
     show_rows("Campaigns", ["id", "kind", "state", "created", "name"], rows)
+    for one in found.campaigns:
+        if one.failure is not None:
+            note(f"{one.campaign} cannot go on: {one.failure}")
 
 
 @app.command(cls=Verb, epilog=_example("invites noise-map --count 500 --out invites.txt"))

@@ -80,6 +80,7 @@ def campaign_view(store: Store, campaign: Campaign) -> CampaignView:
         ),
         selections=len(selections),
         selected=selections[-1].people if selections else None,
+        failure=campaign.failure,
     )
 
 

@@ -47,6 +47,7 @@ from crowdveil.store.campaigns import (
     get_campaign,
     list_campaigns,
     operator_token_hashes,
+    set_failure,
     set_state,
     signing_key,
 )
@@ -138,6 +139,7 @@ __all__ = [
     "seats_of",
     "selection_of",
     "selections_of",
+    "set_failure",
     "set_state",
     "signing_key",
     "take_seat",

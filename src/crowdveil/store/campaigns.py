@@ -41,6 +41,8 @@ class Campaign(NamedTuple):
     """Seconds since 1970 (UTC)."""
     panel: bool
     """Whether the reports serve any number of selections."""
+    failure: str | None = None
+    """Why the last step that was due could not be done; None once it was."""
 
 
 _COLUMNS = [schema.campaigns.c[name] for name in Campaign._fields]
@@ -120,6 +122,13 @@ def set_state(store: Store, campaign: str, state: CampaignState) -> Campaign:
         table = schema.campaigns
         connection.execute(update(table).where(table.c.id == campaign).values(state=state))
         return now._replace(state=state)
+
+
+def set_failure(store: Store, campaign: str, failure: str | None) -> None:
+    """Record why the step that is due could not be done, or that it was."""
+    table = schema.campaigns
+    with store.writing() as connection:
+        connection.execute(update(table).where(table.c.id == campaign).values(failure=failure))
 
 
 def finish_panel(store: Store, campaign: str) -> Campaign:

@@ -67,6 +67,7 @@ campaigns = Table(
     Column("seed", String(64), nullable=False),
     Column("created", BigInteger, nullable=False),
     Column("panel", Boolean, nullable=False),
+    Column("failure", Text),
     PrimaryKeyConstraint("id", name="campaigns_pk"),
     CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
     CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),

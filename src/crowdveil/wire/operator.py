@@ -314,6 +314,8 @@ class CampaignView(Message):
     """How many selections were made: one of a campaign that is asked once, any number of a panel."""
     selected: Whole | None = None
     """How many the last selection selected; None before the first."""
+    failure: str | None = None
+    """Why the server could not do the step that is due, such as opening a round; it tries again by itself."""
 
 
 class Health(Message):
@@ -332,6 +334,8 @@ class CampaignSummary(Message):
     panel: bool
     created: Whole
     """Seconds since 1970 (UTC)."""
+    failure: str | None = None
+    """Why the server could not do the step that is due; it tries again by itself."""
 
 
 class CampaignList(Message):

@@ -141,6 +141,8 @@ export interface CampaignView {
   selections: number;
   /** How many the last selection selected; null before the first. */
   selected: number | null;
+  /** Why the server could not do the step that is due, such as opening a round; it tries again by itself. */
+  failure: string | null;
 }
 
 export interface CampaignSummary {
@@ -149,6 +151,8 @@ export interface CampaignSummary {
   state: CampaignState;
   panel: boolean;
   created: number;
+  /** Why the server could not do the step that is due; it tries again by itself. */
+  failure: string | null;
 }
 
 export interface PreviewPoint {

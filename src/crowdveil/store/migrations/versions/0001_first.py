@@ -46,6 +46,7 @@ def _tables() -> None:
         sa.Column("seed", sa.String(64), nullable=False),
         sa.Column("created", sa.BigInteger, nullable=False),
         sa.Column("panel", sa.Boolean, nullable=False),
+        sa.Column("failure", sa.Text),
         sa.PrimaryKeyConstraint("id", name="campaigns_pk"),
         sa.CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
         sa.CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),
