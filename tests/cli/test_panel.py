@@ -159,6 +159,35 @@ def test_invites_are_never_written_over_a_file(run: Run, server: ServerHarness) 
     assert Path("invites.txt").read_text() == "links\n"
 
 
+# --- renewals in the plan -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rounds", "3"], ["--renew-every is missing", "a panel of 3 rounds"]),
+        (["--renew-every", "90d"], ["--rounds is missing"]),
+        (["--rounds", "2", "--renew-every", "5d"], ["renew-every = '5d'", "the default --deadline of 7d"]),
+        (["--rounds", "2", "--renew-every", "1d", "--deadline", "2d"], ["renew-every = '1d'", "--deadline 2d"]),
+    ],
+)
+def test_renewals_that_do_not_fit_are_refused_by_the_names_of_the_options(
+    run: Run, area: Path, server: ServerHarness, options: list[str], said: list[str]
+) -> None:
+    asked = ("create", NAME, "--panel", "--area", area, "--users", "9", "--offer", "A coffee")
+    refused(run("campaign", *asked, *options), *said)
+
+
+@pytest.mark.parametrize(("rounds", "warned"), [(3, False), (4, True)])
+def test_a_panel_that_asks_more_often_than_default_phones_answer_is_warned_of(
+    run: Run, area: Path, server: ServerHarness, rounds: int, warned: bool
+) -> None:
+    asked = ("create", NAME, "--panel", "--area", area, "--users", "9", "--offer", "A coffee")
+    made = run("campaign", *asked, "--rounds", rounds, "--renew-every", "90d")
+    assert made.exit_code == 0, made.stderr
+    assert ("answer at most 3 of the 4 rounds" in made.stderr) == warned
+
+
 # --- when the server cannot go on ---------------------------------------------------------------------------
 
 

@@ -252,6 +252,7 @@ def test_what_a_panel_cannot_be_asked_is_said(
     [
         {"wanted": 3},
         {"renewal_s": 9},
+        {"rounds": 2, "renewal_s": 5, "deadline_s": 6},
         {"rounds": 2},
         {"seed": "5eed" * 16},
         {"panel": False, "wanted": 2, "renewal_s": 5},

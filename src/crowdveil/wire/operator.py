@@ -129,6 +129,11 @@ class CampaignPlan(Message):
     @model_validator(mode="after")
     def _one_way_to_say_how_many(self) -> Self:
         check_renewal(self.panel, self.renewal_s, self.rounds)
+        if self.renewal_s is not None and self.deadline_s is not None and self.renewal_s < self.deadline_s:
+            raise ValueError(
+                f"renewal_s = {self.renewal_s:,} should be at least deadline_s = {self.deadline_s:,}: a round should "
+                "be closed before the next one opens"
+            )
         if self.panel and self.seed is not None:
             raise ValueError("seed should be left out for a panel: from it, all later lotteries could be foretold")
         given = 3 - [self.wanted, self.share, self.numbers].count(None)
