@@ -15,9 +15,10 @@ from crowdveil.campaign import Plan, RoundClosed, RoundOpened, SelectionRequest,
 from crowdveil.campaign.afterwards import REASONS, compare_with_plan
 from crowdveil.campaign.capacity import advise_places, place_capacities
 from crowdveil.campaign.knowledge import Knowledge
-from crowdveil.campaign.next_policy import next_policy
+from crowdveil.campaign.next_policy import check_plan_size, next_policy
 from crowdveil.campaign.people_needed import _sizes, people_needed
 from crowdveil.campaign.year import year_ahead
+from crowdveil.policy.solver import stack
 from crowdveil.prior import count_symbols
 from tests.town import people_around, square_town
 
@@ -184,15 +185,41 @@ def test_where_outside_is_protected_closely_a_list_of_places_is_recommended() ->
     tight = replace(everywhere, null_epsilon=log(4), grade_epsilon=log(2))
     found = advise_places(tight, 20)
     assert found.shorter
+    assert found.all_senders is not None
+    assert found.all_capacity is not None
     assert found.senders >= 20 > found.all_senders
     assert found.least_capacity > found.all_capacity
     assert sorted(PRIOR[list(found.places)]) == pytest.approx(np.sort(PRIOR)[-len(found.places) :])
     alike = advise_places(replace(everywhere, start=None), 1)
     assert not alike.shorter
     assert alike.places == everywhere.targets
+    assert found.enough
     most = advise_places(tight, 500)
+    assert not most.enough
+    assert most.advice is not None
+    assert "500 are wanted" in most.advice
     assert most.senders < 500
     assert most.senders >= found.senders
+
+
+def test_places_are_advised_from_the_longest_list_that_a_policy_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    everywhere = replace(PANEL, targets=tuple(range(len(TOWN))), epsilon_per_km=1.0)
+    inputs = 3 * len(TOWN) + 1
+    monkeypatch.setattr(stack, "MAX_TABLE_ENTRIES", inputs * (10 + 2 + 3))
+    with pytest.raises(cv.InputError, match=f"targets = '{len(TOWN)} places': should be at most 10 on a map of"):
+        check_plan_size(everywhere)
+    with pytest.raises(cv.InputError, match="at most 10 on a map of"):
+        next_policy(begin(everywhere))
+    found = advise_places(everywhere, 1)
+    assert len(found.places) == 10
+    assert found.shorter
+    assert found.all_senders is None
+
+
+def test_places_are_advised_for_panels_only() -> None:
+    once = replace(PANEL, panel=False, wanted=3)
+    with pytest.raises(cv.InputError, match="should be a panel"):
+        advise_places(once, 1)
 
 
 # --- afterwards -----------------------------------------------------------------------------------------------

@@ -215,7 +215,7 @@ def test_invites_are_written_for_their_owner_alone_and_let_devices_in(
         ("many", "count = 'many'"),
         ("100000000", "count = 100000000: should be at most 240: 10 for each person who may take part"),
     ):
-        refused(run("campaign", "invites", name, "--count", count, "--out", "invites.txt"), said)
+        refused(run("campaign", "invites", name, "--count", count, "--out", "more.txt"), said)
 
 
 def test_invites_that_were_made_before_a_refusal_are_in_the_file(

@@ -14,6 +14,8 @@ import pytest
 from typer.testing import Result
 
 from crowdveil.cli import campaign, connection
+from crowdveil.errors import InputError
+from crowdveil.server import scheduler
 from crowdveil.store import open_store
 from crowdveil.wire import CampaignPlan
 from tests.cli.helpers import Run, refused
@@ -155,6 +157,61 @@ def test_invites_are_never_written_over_a_file(run: Run, server: ServerHarness) 
     found = run("campaign", "invites", NAME, "--count", "2", "--out", "invites.txt")
     refused(found, "out = 'invites.txt': exists already")
     assert Path("invites.txt").read_text() == "links\n"
+
+
+# --- renewals in the plan -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rounds", "3"], ["--renew-every is missing", "a panel of 3 rounds"]),
+        (["--renew-every", "90d"], ["--rounds is missing"]),
+        (["--rounds", "2", "--renew-every", "5d"], ["renew-every = '5d'", "the default --deadline of 7d"]),
+        (["--rounds", "2", "--renew-every", "1d", "--deadline", "2d"], ["renew-every = '1d'", "--deadline 2d"]),
+    ],
+)
+def test_renewals_that_do_not_fit_are_refused_by_the_names_of_the_options(
+    run: Run, area: Path, server: ServerHarness, options: list[str], said: list[str]
+) -> None:
+    asked = ("create", NAME, "--panel", "--area", area, "--users", "9", "--offer", "A coffee")
+    refused(run("campaign", *asked, *options), *said)
+
+
+@pytest.mark.parametrize(("rounds", "warned"), [(3, False), (4, True)])
+def test_a_panel_that_asks_more_often_than_default_phones_answer_is_warned_of(
+    run: Run, area: Path, server: ServerHarness, rounds: int, warned: bool
+) -> None:
+    asked = ("create", NAME, "--panel", "--area", area, "--users", "9", "--offer", "A coffee")
+    made = run("campaign", *asked, "--rounds", rounds, "--renew-every", "90d")
+    assert made.exit_code == 0, made.stderr
+    assert ("answer at most 3 of the 4 rounds" in made.stderr) == warned
+
+
+# --- when the server cannot go on ---------------------------------------------------------------------------
+
+
+def test_why_a_round_cannot_be_opened_is_shown_until_it_can(
+    run: Run, server: ServerHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: object) -> None:
+        raise InputError("targets", "all", "should be fewer")
+
+    assert server.operate("PUT", f"/campaigns/{NAME}", panel().to_bytes()).status_code == 200
+    with monkeypatch.context() as patch:
+        patch.setattr(scheduler, "next_policy", fails)
+        assert server.change("open").status_code == 200
+        assert [one.event for one in server.step()] == ["campaign-failed"]
+    reason = "targets = 'all': should be fewer"
+    refused(run("campaign", "start", NAME), "its first round is not open yet", reason)
+    assert f"cannot go on: {reason}" in run("campaign", "status", NAME).stdout
+    refused(run("campaign", "status", NAME, "--watch"), "cannot go on", reason)
+    assert reason in run("campaign", "list").stderr
+    assert server.step() == []
+    assert server.view().failure == reason, "another server's claim on the round is no success"
+    assert [one.event for one in server.step(scheduler.CLAIM_S)] == ["round-opened"]
+    assert server.view().failure is None
+    assert run("campaign", "start", NAME).exit_code == 0
 
 
 # --- closing ------------------------------------------------------------------------------------------------

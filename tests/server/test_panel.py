@@ -29,6 +29,7 @@ from crowdveil.wire import (
     selection_seed,
 )
 from tests.server.harness import AREA, NAME, ServerHarness, kind_of, plan
+from tests.town import square_town
 
 PLACES = [5, 5, 9, 0, 1, 5, 15, 5, 9, 3, 5, 6]
 """The cells that twelve people report."""
@@ -333,6 +334,7 @@ def test_what_a_panel_cannot_be_asked_is_said(
     [
         {"wanted": 3},
         {"renewal_s": 9},
+        {"rounds": 2, "renewal_s": 5, "deadline_s": 6},
         {"rounds": 2},
         {"seed": "5eed" * 16},
         {"panel": False, "wanted": 2, "renewal_s": 5},
@@ -341,6 +343,16 @@ def test_what_a_panel_cannot_be_asked_is_said(
 def test_plans_that_no_panel_can_have_are_refused(server: ServerHarness, changes: dict[str, Any]) -> None:
     body = CampaignPlan.model_construct(**{**panel().model_dump(), **changes}).to_bytes()
     assert kind_of(server.operate("PUT", f"/campaigns/{NAME}", body)) == "invalid"
+
+
+def test_a_panel_with_more_places_than_a_policy_can_have_is_refused_at_once(server: ServerHarness) -> None:
+    large = square_town(73)
+    body = panel(area=large.describe(), targets=tuple(range(len(large)))).to_bytes()
+    refused = server.operate("PUT", f"/campaigns/{NAME}", body)
+    assert kind_of(refused) == "invalid"
+    assert "5,329 places" in refused.text
+    assert "at most " in refused.text
+    assert "--targets" in refused.text
 
 
 def test_a_campaign_that_is_asked_once_is_no_panel(server: ServerHarness) -> None:

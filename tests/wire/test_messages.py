@@ -236,7 +236,7 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             shared_with=("bob",),
         ),
         b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expectation":%s,"expected_coverage":null,'
-        b'"operator":"ann","plan":%s,"protocol":1,"rounds":'
+        b'"failure":null,"operator":"ann","plan":%s,"protocol":1,"rounds":'
         b'[{"accepted":14,"deadline":null,"number":0,"policy_hash":"%s","refused":{"round-closed":1},"seated":15,'
         b'"size":15,"state":"closed"}],"selected":null,"selections":0,"server_key":"%s","shared_with":["bob"],'
         b'"state":"open","terms_hash":"%s"}'
@@ -247,8 +247,8 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
             protocol=1,
             campaigns=(CampaignSummary(campaign="coffee", name="Coffee", state="draft", panel=True, created=17),),
         ),
-        b'{"campaigns":[{"campaign":"coffee","created":17,"name":"Coffee","operator":null,"panel":true,'
-        b'"state":"draft"}],"protocol":1}',
+        b'{"campaigns":[{"campaign":"coffee","created":17,"failure":null,"name":"Coffee","operator":null,'
+        b'"panel":true,"state":"draft"}],"protocol":1}',
     ),
     "RoleChange": (RoleChange(protocol=1, role="viewer"), b'{"protocol":1,"role":"viewer"}'),
     "OperatorView": (ANN, b'{"added":17,"name":"ann","protocol":1,"role":"owner","tokens":2}'),

@@ -20,6 +20,7 @@ from crowdveil.campaign.request import check_count
 from crowdveil.campaign.state import State, begin
 from crowdveil.errors import InputError
 from crowdveil.policy.policy import Policy
+from crowdveil.policy.solver.stack import max_places
 
 
 @dataclass(frozen=True)
@@ -72,28 +73,39 @@ class PlacesAdvice:
     """How many people are expected to send the symbol of the place that has the fewest."""
     least_capacity: float
     """The chance that a regular visitor sends the symbol of their place, at the place where it is the least."""
-    all_senders: float
-    """The same two with all places that were asked for."""
-    all_capacity: float
+    all_senders: float | None
+    """The same two with all places that were asked for; None where a policy can't have symbols for so many."""
+    all_capacity: float | None
+    advice: str | None
+    """What would help, where in no list every place is expected to have as many senders as wanted."""
 
     @property
     def shorter(self) -> bool:
         """Whether fewer places are advised than were asked for."""
-        return self.senders > self.all_senders
+        return self.all_senders is None or self.senders > self.all_senders
+
+    @property
+    def enough(self) -> bool:
+        """Whether every place that is advised is expected to have as many senders as wanted."""
+        return self.advice is None
 
 
 def advise_places(plan: Plan, wanted: int) -> PlacesAdvice:
     """Recommend the places of a panel: as many of the plan's as can each be given so many people by their own symbol.
 
-    Lists of the busiest places under the plan's start are tried, each half as long as the one before; the longest is
-    taken in which every place is expected to have `wanted` senders. If there is none, it is the list, of those tried,
-    whose least place has the most.
+    Lists of the busiest places under the plan's start are tried, from all of them, or as many as a policy can have
+    symbols for, each half as long as the one before; the longest is taken in which every place is expected to have
+    `wanted` senders. If there is none, it is the list, of those tried, whose least place has the most.
     """
     check_count("wanted", wanted)
+    if not plan.panel:
+        raise InputError("plan", "no panel", "should be a panel, whose places are to be chosen")
     state = begin(plan)
     busiest = sorted(plan.targets, key=lambda place: (-state.cell_prior[place], place))
     tried: list[tuple[float, float, tuple[int, ...]]] = []
-    length = len(busiest)
+    fit = max_places(len(plan.area), plan.grades, protected=plan.null_epsilon is not None)
+    all_fit = len(busiest) <= fit
+    length = max(1, min(len(busiest), fit))
     while length:
         places = tuple(busiest[:length])
         part = replace(plan, targets=places, target_names=None)
@@ -104,7 +116,14 @@ def advise_places(plan: Plan, wanted: int) -> PlacesAdvice:
             break
         length //= 2
     senders, capacity, places = max(tried)  # where the last has enough, all before it have fewer
-    return PlacesAdvice(places, senders, capacity, tried[0][0], tried[0][1])
+    advice = None
+    if senders < wanted:
+        advice = (
+            f"No list of places is short enough: of the {len(places):,} busiest, the least is expected to have "
+            f"{senders:.1f} senders, and {wanted:,} are wanted. More people, a larger ε or larger cells would help."
+        )
+    all_senders, all_capacity = (tried[0][0], tried[0][1]) if all_fit else (None, None)
+    return PlacesAdvice(places, senders, capacity, all_senders, all_capacity, advice)
 
 
 def _senders(state: State, policy: Policy) -> float:

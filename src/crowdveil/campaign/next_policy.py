@@ -21,15 +21,22 @@ from functools import lru_cache
 from typing import Any
 
 from crowdveil.area import Area
+from crowdveil.campaign.plan import Plan
 from crowdveil.campaign.quota import quota, quotas
 from crowdveil.campaign.state import State
 from crowdveil.policy.policy import Policy
 from crowdveil.policy.solver.completion import MAX_COMPLETION_CELLS
 from crowdveil.policy.solver.optimal import CompletionKind, optimal_policy
-from crowdveil.policy.solver.stack import panel_policy, policy_per_target, targets_compete
+from crowdveil.policy.solver.stack import check_places_fit, panel_policy, policy_per_target, targets_compete
 
 MARGINS = (0.99, 0.8)
 """The probability that as many send the symbol of a target as are wanted there; the first that costs nothing."""
+
+
+def check_plan_size(plan: Plan) -> None:
+    """Refuse a plan with more places than its policies can have symbols for; `next_policy` would."""
+    if plan.panel or plan.numbers is not None:
+        check_places_fit(len(plan.targets), len(plan.area), plan.grades, protected=plan.null_epsilon is not None)
 
 
 def next_policy(state: State) -> Policy:

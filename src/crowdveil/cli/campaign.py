@@ -17,6 +17,7 @@ from crowdveil.cli.console import Verb, in_bytes, new_app, note, progress_bar, s
 from crowdveil.cli.files import append_private, check_destination, check_new_file, write_private
 from crowdveil.cli.options import missing, read_real, read_whole, taking
 from crowdveil.client import InviteLink, Operator
+from crowdveil.client.operator import is_open
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 from crowdveil.wire import AuditRecord, CampaignView
 
@@ -74,6 +75,12 @@ def start(server: Operator, campaign: Id, json: AsJson = False) -> None:
     server.set_state(campaign, "open")
     with working("making the first policy"):
         view = server.wait_until_open(campaign)
+    if not is_open(view):
+        why = "the first policy is still being made" if view.failure is None else view.failure
+        raise CrowdveilError(
+            f"{campaign} is started, but its first round is not open yet: {why}. The server tries again by itself; "
+            f"crowdveil campaign status {campaign} shows how it stands"
+        )
     show_view(view, json)
 
 
@@ -138,6 +145,9 @@ def list_all(server: Operator, json: AsJson = False) -> None:
         for one in found.campaigns
     ]
     show_rows("Campaigns", ["id", "kind", "state", "created", "by", "name"], rows)
+    for one in found.campaigns:
+        if one.failure is not None:
+            note(f"{one.campaign} cannot go on: {one.failure}")
 
 
 @app.command(cls=Verb, epilog=_example("share noise-map ann"))

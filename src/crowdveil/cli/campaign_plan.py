@@ -16,7 +16,7 @@ from crowdveil.area.targets import NamedTargets
 from crowdveil.campaign.plan_files import campaign_plan, read_plan_fields
 from crowdveil.cli.campaign_view import show_preview, show_view
 from crowdveil.cli.connection import operator
-from crowdveil.cli.console import note, show_json, working
+from crowdveil.cli.console import note, show_json, warn, working
 from crowdveil.cli.files import check_destination, load_area, write_bytes
 from crowdveil.cli.options import (
     CONFIDENCE,
@@ -42,10 +42,12 @@ from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find
 from crowdveil.client import Operator
 from crowdveil.errors import InputError, ServerRefused
 from crowdveil.extras import require_extra
+from crowdveil.limits import Charge, PrivacyLimits, Spent
+from crowdveil.limits.charge import more_reports
 from crowdveil.policy.checks import check_prior
 from crowdveil.prior import read_prior
 from crowdveil.profile.constants_file import read_constants
-from crowdveil.vocabulary import DEFAULT_RULE
+from crowdveil.vocabulary import DEFAULT_DEADLINE_S, DEFAULT_RULE
 from crowdveil.wire import CampaignPlan, Preview
 
 CREATE = """\b
@@ -55,7 +57,7 @@ Examples:
   crowdveil campaign create shops --area area.json --targets shops.csv
       --users 1000 --each 3 --offer "A coffee for a photo of the shop window"
   crowdveil campaign create city-panel --panel --area area.json --users 1000
-      --rounds 4 --renew-every 90d --offer "A coffee when you are chosen"
+      --rounds 3 --renew-every 90d --offer "A coffee when you are chosen"
   crowdveil campaign create noise-map --plan plan.json
 """
 PREVIEW = """\b
@@ -241,6 +243,11 @@ def plan_fields(
         raise InputError("share", share, "should be above 0 and below 1, such as 0.05 for 5 %")
     if panel:
         refuse(how_many, "can't be combined with --panel; each selection says how many people it wants, and where")
+        several = rounds is not None and read_whole("rounds", rounds) > 1
+        if several and renew_every is None:
+            raise missing("renew-every", f"say when a panel of {rounds} rounds asks again, such as 90d")
+        if renew_every is not None and not several:
+            raise missing("rounds", "say how often the panel asks in all, at least twice, such as 3")
     elif renew_every is not None:
         raise InputError("renew-every", renew_every, "applies only with --panel")
     epsilons["epsilon_per_km"] = EPSILON if epsilon_per_km is None else epsilon_per_km
@@ -262,6 +269,11 @@ def plan_fields(
         fields |= {"panel": True, "rounds": fields.get("rounds", 1)}
     if renew_every is not None:
         fields["renewal_s"] = read_duration("renew-every", renew_every)
+        closes_s = fields.get("deadline_s", DEFAULT_DEADLINE_S)
+        if closes_s is not None and fields["renewal_s"] < closes_s:
+            limit = f"the default --deadline of {closes_s // 86_400}d" if deadline is None else f"--deadline {deadline}"
+            expected = f"should be at least {limit}: a round should be closed before the next one opens"
+            raise InputError("renew-every", renew_every, expected)
     if beyond_default_limits:
         fields["beyond_default_limits"] = True
     if area is None:
@@ -305,6 +317,12 @@ def create(
             detail = error.detail.replace("set beyond_default_limits", "give --beyond-default-limits")
             raise ServerRefused(error.kind, detail) from None
     show_view(view, json)
+    answers = _answers_allowed(plan)
+    if plan.panel and answers < plan.rounds:
+        warn(
+            f"phones with the default limits answer at most {answers:,} of the {plan.rounds:,} rounds, and none of "
+            "another campaign; ask less often, or take a smaller --epsilon-per-km and --null-epsilon."
+        )
     if not json and view.state == "draft":
         note(
             f"This is a draft. To see what to expect: crowdveil campaign "
@@ -351,6 +369,13 @@ def preview(
         show_json(found.model_dump(mode="json"))
     else:
         show_preview(found, plan)
+
+
+def _answers_allowed(plan: CampaignPlan) -> float:
+    """Say how many answers to a plan the default limits of a device allow."""
+    null_epsilon = max(plan.null_epsilon or 0.0, len(plan.thresholds) * (plan.grade_epsilon or 0.0))
+    charge = Charge(plan.epsilon_per_km, null_epsilon, clear=plan.null_epsilon is None)
+    return more_reports(Spent(), charge, PrivacyLimits())
 
 
 def place_fields(covered: NamedTargets) -> PlanFields:

@@ -42,6 +42,8 @@ def show_view(view: CampaignView, json: bool) -> None:
         "wanted": f"{_wanted(plan)}, of {plan.users:,} people who may take part, {plan.enrolment} to join",
         "reports": f"{reports:,} in {len(view.rounds)} of {plan.rounds} rounds",
     }
+    if view.failure is not None:
+        facts["cannot go on"] = f"{view.failure}; the server tries again by itself"
     if plan.panel and (used := answers_in_use(view)) is not None:
         facts["selections"] = used
     if view.shared_with:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from crowdveil.client.retry import JSON, RetryingClient, RetryPolicy
 from crowdveil.client.transport import HttpRequest, Transport
 from crowdveil.codec import canonical_json
-from crowdveil.errors import InputError
+from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.vocabulary import OperatorRole, Progress
 from crowdveil.wire import (
     PROTOCOL,
@@ -165,10 +165,10 @@ class Operator(RetryingClient):
     # --- waiting, and many requests in one ------------------------------------------------------------------------
 
     def wait_until_open(self, campaign: str, *, timeout_s: float = 60.0, every_s: float = 0.2) -> CampaignView:
-        """Wait until the first round has a policy, so that devices can join, or until the time is up."""
+        """Wait until the first round has a policy, so that devices can join, until it fails, or the time is up."""
         give_up = time.monotonic() + timeout_s
         view = self.view(campaign)
-        while not any(one.policy_hash for one in view.rounds) and time.monotonic() < give_up:
+        while not is_open(view) and view.failure is None and time.monotonic() < give_up:
             self._sleep(every_s)
             view = self.view(campaign)
         return view
@@ -184,6 +184,7 @@ class Operator(RetryingClient):
                 progress(sum(one.accepted for one in mine), view.plan.users)
             if any(one.state == "closed" for one in mine):
                 return view
+            _check_goes_on(view)
             self._sleep(every_s)
 
     def wait_until_finished(
@@ -196,6 +197,7 @@ class Operator(RetryingClient):
                 progress(sum(one.accepted for one in view.rounds), view.plan.users)
             if view.state == "finished":
                 return view
+            _check_goes_on(view)
             self._sleep(every_s)
 
     def make_invites(self, campaign: str, count: int, *, progress: Progress | None = None) -> Invites:
@@ -230,6 +232,16 @@ class Operator(RetryingClient):
         if message is None:
             return HttpRequest(method, f"/v1/operator{path}", headers)
         return HttpRequest(method, f"/v1/operator{path}", {**headers, "content-type": JSON}, message.to_bytes())
+
+
+def is_open(view: CampaignView) -> bool:
+    """Say whether the first round has a policy."""
+    return any(one.policy_hash for one in view.rounds)
+
+
+def _check_goes_on(view: CampaignView) -> None:
+    if view.failure is not None:
+        raise CrowdveilError(f"campaign {view.campaign} cannot go on: {view.failure}. The server tries again by itself")
 
 
 def _path(campaign: str, rest: str = "") -> str:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
 from crowdveil.campaign.from_wire import NO_SEED, plan_from_wire
+from crowdveil.campaign.next_policy import check_plan_size
 from crowdveil.errors import CrowdveilError, InputError
 from crowdveil.server.access import AnyOperator, PlannerOnly, RunCampaign, SeenCampaign, changed_by, sees
 from crowdveil.server.areas import make_area, shape_of
@@ -77,6 +78,7 @@ async def campaigns(who: AnyOperator, services: ServicesOf) -> Response:
             panel=one.panel,
             created=one.created,
             operator=one.operator,
+            failure=one.failure,
         )
         for one in found
     )
@@ -220,7 +222,7 @@ def _add_invites(services: Services, campaign: Campaign, invites: tuple[str, ...
 
 def _check_plan(new: CampaignPlan) -> None:
     try:
-        plan_from_wire(new, new.seed or NO_SEED)
+        check_plan_size(plan_from_wire(new, new.seed or NO_SEED))
     except InputError as error:
         raise refuse_input(error) from None
     except CrowdveilError as error:

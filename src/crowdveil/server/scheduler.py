@@ -61,6 +61,7 @@ from crowdveil.store import (
     rounds_of,
     save_estimate,
     save_selection,
+    set_failure,
     set_state,
     signing_key,
 )
@@ -104,7 +105,10 @@ class Scheduler:
             if campaign.state in ("draft", "finished") or monotonic() < self._not_before.get(campaign.id, 0.0):
                 continue
             try:
+                before = len(events)
                 events += self._advance(campaign, now)
+                if campaign.failure is not None and len(events) > before:
+                    set_failure(self._store, campaign.id, None)
             except StoreError:
                 raise
             except Exception as error:  # of any kind: a process that ends here would stop all campaigns
@@ -113,6 +117,7 @@ class Scheduler:
                     continue  # an operator closed it meanwhile; the next step sees that
                 self._not_before[campaign.id] = monotonic() + RETRY_S
                 reason = str(error) if isinstance(error, CrowdveilError) else f"{type(error).__name__}: {error}"
+                set_failure(self._store, campaign.id, reason)
                 events.append(SchedulerEvent("campaign-failed", campaign.id, reason=reason))
         return events
 

@@ -87,6 +87,7 @@ def campaign_view(store: Store, campaign: Campaign, role: OperatorRole = "owner"
         selected=selections[-1].people if selections else None,
         operator=campaign.operator,
         shared_with=shares_of(store, campaign.id),
+        failure=campaign.failure,
     )
 
 

@@ -50,6 +50,7 @@ from crowdveil.store.campaigns import (
     finish_panel,
     get_campaign,
     list_campaigns,
+    set_failure,
     set_state,
     signing_key,
 )
@@ -171,6 +172,7 @@ __all__ = [
     "seats_of",
     "selection_of",
     "selections_of",
+    "set_failure",
     "set_state",
     "share_campaign",
     "shares_of",

@@ -50,6 +50,8 @@ class Campaign(NamedTuple):
     """Whether the reports serve any number of selections."""
     operator: str | None = None
     """Who created it; None once that operator was removed."""
+    failure: str | None = None
+    """Why the last step that was due could not be done; None once it was."""
 
 
 _COLUMNS = [schema.campaigns.c[name] for name in Campaign._fields]
@@ -126,6 +128,13 @@ def set_state(store: Store, campaign: str, state: CampaignState, by: ChangedBy |
         if by is not None:
             write_activity(connection, by, LOGGED[state], campaign, f"was {now.state}")
         return now._replace(state=state)
+
+
+def set_failure(store: Store, campaign: str, failure: str | None) -> None:
+    """Record why the step that is due could not be done, or that it was."""
+    table = schema.campaigns
+    with store.writing() as connection:
+        connection.execute(update(table).where(table.c.id == campaign).values(failure=failure))
 
 
 def finish_panel(store: Store, campaign: str) -> Campaign:

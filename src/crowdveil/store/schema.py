@@ -86,6 +86,7 @@ campaigns = Table(
     Column("created", BigInteger, nullable=False),
     Column("panel", Boolean, nullable=False),
     Column("operator", String(63)),  # who created it; NULL once that operator was removed
+    Column("failure", Text),
     PrimaryKeyConstraint("id", name="campaigns_pk"),
     ForeignKeyConstraint(["operator"], ["operators.name"], name="campaigns_operator", ondelete="SET NULL"),
     CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),

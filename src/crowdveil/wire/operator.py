@@ -130,6 +130,11 @@ class CampaignPlan(Message):
     @model_validator(mode="after")
     def _one_way_to_say_how_many(self) -> Self:
         check_renewal(self.panel, self.renewal_s, self.rounds)
+        if self.renewal_s is not None and self.deadline_s is not None and self.renewal_s < self.deadline_s:
+            raise ValueError(
+                f"renewal_s = {self.renewal_s:,} should be at least deadline_s = {self.deadline_s:,}: a round should "
+                "be closed before the next one opens"
+            )
         if self.panel and self.seed is not None:
             raise ValueError("seed should be left out for a panel: from it, all later lotteries could be foretold")
         given = 3 - [self.wanted, self.share, self.numbers].count(None)
@@ -319,6 +324,8 @@ class CampaignView(Message):
     """Who created the campaign; None once that operator was removed."""
     shared_with: Many[OperatorName] = ()
     """Operators with whom it is shared, in the order of their names."""
+    failure: str | None = None
+    """Why the server could not do the step that is due, such as opening a round; it tries again by itself."""
 
 
 class Health(Message):
@@ -339,6 +346,8 @@ class CampaignSummary(Message):
     """Seconds since 1970 (UTC)."""
     operator: OperatorName | None = None
     """Who created it; None once that operator was removed."""
+    failure: str | None = None
+    """Why the server could not do the step that is due; it tries again by itself."""
 
 
 class CampaignList(Message):

@@ -212,7 +212,7 @@ def panel_policy(
             raise InputError("targets", cell, "should be one of the places")
     others = np.array([cell for cell in all_places if cell not in set(cells)], dtype=np.int64)
     seeds = np.concatenate([np.array(cells, dtype=np.int64), others])
-    _check_size(metric, len(seeds))
+    check_places_fit(len(seeds), len(area), metric.grades, protected=metric.protection is not None)
     capacities = largest_equal_capacities(metric, seeds)
     chosen = PeakedColumns(np.arange(len(cells)), np.array(cells), capacities[: len(cells)], np.zeros(len(cells)), 1.0)
     peaks = _rounded(metric, chosen, others, capacities[len(cells) :], bits)
@@ -270,10 +270,18 @@ def _inputs(metric: InputMetric, prior: FloatArray, null_share: float) -> FloatA
     return prior.ravel() if metric.protection is None else np.append((1 - null_share) * prior.ravel(), null_share)
 
 
-def _check_size(metric: InputMetric, symbols: int) -> None:
-    if metric.count * (symbols + 2 + metric.grades) > MAX_TABLE_ENTRIES:
-        size = f"{symbols:,} places for {metric.count:,} inputs"
-        raise InputError("places", size, f"should give at most {MAX_TABLE_ENTRIES:,} weights; name fewer places")
+def max_places(cells: int, grades: int, *, protected: bool) -> int:
+    """Return for how many places of a map a policy can have a symbol, so that it does not get too large to make."""
+    return MAX_TABLE_ENTRIES // (cells * grades + protected) - 2 - grades
+
+
+def check_places_fit(places: int, cells: int, grades: int, *, protected: bool) -> None:
+    """Refuse more places than a policy can have symbols for."""
+    most = max_places(cells, grades, protected=protected)
+    if places > most:
+        expected = f"should be at most {most:,} on a map of {cells:,} cells; "
+        expected += "name the places that may be asked for (--targets), or take larger cells"
+        raise InputError("targets", f"{places:,} places", expected)
 
 
 def _worth(metric: InputMetric, cells: Sequence[int], chances: Sequence[float]) -> FloatArray:
@@ -294,7 +302,7 @@ def _best_columns(
     progress: Progress | None,
 ) -> tuple[PeakedColumns, str]:
     """Return each target's own best column if the rest allows all of them at once, else the best that it allows."""
-    _check_size(metric, len(cells))
+    check_places_fit(len(cells), len(metric.area), metric.grades, protected=metric.protection is not None)
     alone = _each_alone(metric, prior, cells, chances, worth, quotas)
     sent = alone.chances(metric)
     used = sent.sum(axis=1)

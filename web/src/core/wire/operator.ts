@@ -145,6 +145,8 @@ export interface CampaignView {
   operator: string | null;
   /** Operators with whom it is shared. */
   shared_with: readonly string[];
+  /** Why the server could not do the step that is due, such as opening a round; it tries again by itself. */
+  failure: string | null;
 }
 
 export interface CampaignSummary {
@@ -153,6 +155,8 @@ export interface CampaignSummary {
   state: CampaignState;
   panel: boolean;
   created: number;
+  /** Why the server could not do the step that is due; it tries again by itself. */
+  failure: string | null;
   /** Who created it; null once that operator was removed. */
   operator: string | null;
 }

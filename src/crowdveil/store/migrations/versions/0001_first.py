@@ -60,6 +60,7 @@ def _tables() -> None:
         sa.Column("created", sa.BigInteger, nullable=False),
         sa.Column("panel", sa.Boolean, nullable=False),
         sa.Column("operator", sa.String(63)),
+        sa.Column("failure", sa.Text),
         sa.PrimaryKeyConstraint("id", name="campaigns_pk"),
         sa.ForeignKeyConstraint(["operator"], ["operators.name"], name="campaigns_operator", ondelete="SET NULL"),
         sa.CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
