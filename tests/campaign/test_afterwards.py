@@ -22,7 +22,7 @@ OTHER = people_around(TOWN, 8)
 PLACES = (5, 14)
 GRADES = np.array([0.5, 0.2, 0.3])
 START = np.outer(GRADES, PRIOR)
-PLAN = Plan(TOWN, PLACES, log(4), 300, wanted=20, rounds=1, start=START, start_null_share=0.1)
+PLAN = Plan(TOWN, PLACES, log(4), 300, wanted=20, rounds=1, start=START, start_null_share=0.1, start_trust=1.0)
 CLEAR: dict[str, Any] = {"null_epsilon": None, "grade_epsilon": None, "start_null_share": None}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from functools import lru_cache
 from math import log, sqrt
 from typing import Any
@@ -23,6 +23,7 @@ from crowdveil.campaign import (
     State,
     advance,
     begin,
+    compare_with_plan,
     expected_coverage,
     next_policy,
     quota,
@@ -312,11 +313,62 @@ def test_the_next_policy_follows_from_the_state_alone(algorithm: Algorithm) -> N
 def test_what_is_learnt_is_the_pooled_estimate_or_as_printed_the_last_rounds_update() -> None:
     start = people_around(TOWN, 2)
     ours = closed_with(closed_with(begin(plan_of(start=start)), [2, 10, 8]), [3, 9, 8])
-    assert ours.prior.tolist() == pytest.approx(pooled_estimate(ours.closed, start).prior.tolist(), abs=1e-15)
+    assert ours.prior.tolist() == pytest.approx(
+        pooled_estimate(ours.closed, ours.plan.opening).prior.tolist(), abs=1e-15
+    )
     first = closed_with(begin(plan_of("algorithm-2", start=start)), [2, 18])
     second = closed_with(first, [3, 17])
     assert first.prior.tolist() == pytest.approx(round_update(start, first.closed[0]).tolist(), abs=1e-15)
     assert second.prior.tolist() == pytest.approx(round_update(first.prior, second.closed[1]).tolist(), abs=1e-15)
+
+
+LARGER_TOWN = square_town(6)
+
+
+def denied(here: int, seed: int) -> tuple[Plan, IntArray]:
+    """A campaign of 1,000 people whose prior has nobody at its first target, and where they are."""
+    generator = np.random.default_rng(seed)
+    elsewhere = people_around(LARGER_TOWN, seed)
+    elsewhere[TARGETS[0]] = 0.0
+    elsewhere /= elsewhere.sum()
+    places = np.concatenate([np.full(here, TARGETS[0]), live(elsewhere, 1000 - here, generator)])
+    plan = protected_plan(users=1000, wanted=50, rounds=6)
+    return replace(plan, area=LARGER_TOWN, start=np.outer([0.7, 0.3], elsewhere)), generator.permutation(places)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_people_where_the_prior_has_nobody_are_found_within_the_campaign(seed: int) -> None:
+    plan, places = denied(300, seed)
+    state, reports = played(plan, places, np.random.default_rng(seed))
+    assert state.contradicted
+    assert 0.15 < float(state.cell_prior[TARGETS[0]]) < 0.45
+    assert (places[select(state, reports).participants] == TARGETS[0]).mean() > 0.6
+    assert compare_with_plan(state).contradicted
+    again = resume(plan, state.closed)
+    assert (again.prior == state.prior).all()
+    assert again.contradicted
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_prior_that_is_right_is_kept(seed: int) -> None:
+    plan, places = denied(0, seed)
+    state, _ = played(plan, places, np.random.default_rng(seed))
+    assert not state.contradicted
+    assert not compare_with_plan(state).contradicted
+    assert plan.opening is not None
+    assert plan.opening.sum(axis=1).tolist() == pytest.approx([0.7, 0.3])
+    assert plan.opening[:, TARGETS[0]].tolist() == pytest.approx([0.05 * 0.7 / 36, 0.05 * 0.3 / 36])
+
+
+def test_how_much_of_the_start_is_believed_can_be_said() -> None:
+    start = people_around(TOWN, 1)
+    whole, printed = plan_of(start=start, start_trust=1.0), plan_of("algorithm-2", start=start)
+    for plan in (whole, printed):
+        assert plan.opening is not None
+        assert plan.opening.tolist() == pytest.approx(start.tolist(), abs=1e-15)
+    assert plan_of().opening is None
+    with pytest.raises(cv.InputError, match=r"start_trust = 1.5: should be a share from 0 to 1"):
+        plan_of(start=start, start_trust=1.5)
 
 
 def test_expected_coverage_is_the_value_of_the_first_policy_and_then_that_of_the_selection() -> None:
@@ -414,7 +466,7 @@ def test_who_sends_null_is_never_chosen() -> None:
 def test_with_a_known_prior_the_share_of_the_selected_at_a_target_is_the_policys_value() -> None:
     prior = people_around(TOWN, 6)
     campaigns, users, wanted = 170, 1200, 96
-    plan = plan_of(users=users, wanted=wanted, rounds=1, start=prior)
+    plan = plan_of(users=users, wanted=wanted, rounds=1, start=prior, start_trust=1.0)
     policy = next_policy(begin(plan))
     certificate = cv.certify(policy)
     opened = advance(begin(plan), RoundOpened(policy))

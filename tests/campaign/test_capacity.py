@@ -31,7 +31,7 @@ def closed_with(state: State, first: tuple[int, int], others: int, nulls: int = 
 
 
 def test_before_the_first_report_senders_and_visitors_are_those_to_be_expected() -> None:
-    plan = Plan(TOWN, PLACES, log(4), 600, rounds=1, panel=True, start=JOINT, start_null_share=0.1)
+    plan = Plan(TOWN, PLACES, log(4), 600, rounds=1, panel=True, start=JOINT, start_null_share=0.1, start_trust=1.0)
     policy = next_policy(begin(plan))
     found = place_capacities(advance(begin(plan), RoundOpened(policy)))
     table = policy.table()
@@ -111,7 +111,8 @@ def test_the_longest_list_of_busiest_places_is_advised_in_which_each_has_enough_
     best = found.index(max(found))
     most = advise_places(plan, 600)
     assert replace(most, advice=None) == PlacesAdvice(lists[best], *found[best], *found[0], None)
-    assert most.advice is not None and f"have {max(found)[0]:.1f} senders, and 600 are wanted" in most.advice
+    assert most.advice is not None
+    assert f"have {max(found)[0]:.1f} senders, and 600 are wanted" in most.advice
     assert all(max(found) >= one for one in found)
 
 

@@ -38,7 +38,7 @@ CLEAR: dict[str, Any] = {"null_epsilon": None, "grade_epsilon": None}
 
 def plan_of(users: int = 300, **changes: Any) -> Plan:
     """A plan of one round in the clear form, of which the prior is known."""
-    given: dict[str, Any] = {"rounds": 1, "start": PRIOR, **CLEAR, **changes}
+    given: dict[str, Any] = {"rounds": 1, "start": PRIOR, "start_trust": 1.0, **CLEAR, **changes}
     return Plan(TOWN, given.pop("targets", TARGETS), log(4), users, **given)
 
 

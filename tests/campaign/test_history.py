@@ -160,8 +160,8 @@ def test_other_cells_are_asked_for_only_if_that_is_allowed() -> None:
     with pytest.raises(cv.InputError) as refused:
         chosen(SelectionRequest((5, 9), 2), [])
     assert str(refused.value) == (
-        "targets = 'cell 9': should be one of the 2 places of the panel; with other cells allowed, the people of the "
-        "nearest places are selected, whose visits there are known less well"
+        "targets = 'cell 9': should be one of the 2 places of the panel; with other_cells, the people of the nearest "
+        "places are selected, whose visits there are known less well"
     )
     found = chosen(SelectionRequest((9,), 6, other_cells=True), [])
     assert sorted(found.participants) == list(range(20, 26))  # cell 5 is next to cell 9

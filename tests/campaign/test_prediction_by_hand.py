@@ -54,7 +54,7 @@ def test_the_places_that_are_asked_for_are_where_people_report(
 
 
 def test_so_many_of_those_invited_answer_under_the_policy_that_is_given_and_teach_from_the_plans_start() -> None:
-    plan = replace(PANEL, start=np.outer([0.6, 0.3, 0.1], OTHER))
+    plan = replace(PANEL, start=np.outer([0.6, 0.3, 0.1], OTHER), start_trust=1.0)
     policy = next_policy(begin(replace(plan, epsilon_per_km=0.5)))
     found = possible_campaigns(plan, Knowledge(PRIOR, answering=0.372), crowds=3, policy=policy)
     assert found.policy is policy

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from crowdveil.cli.campaign_view import warn_of_wrong_prior
 from crowdveil.client import InviteLink
 from crowdveil.server.local import LocalServer
-from crowdveil.wire import AuditRecord, CampaignPlan
+from crowdveil.wire import AuditRecord, CampaignPlan, CampaignView
 from tests.cli.helpers import PLAN, Run, campaign_name, refused
 
 
@@ -46,6 +47,27 @@ def test_a_plan_can_be_a_file(run: Run, service: LocalServer, area: Path) -> Non
     refused(run("campaign", "create", "none", "--plan", "area.json"), "area.json", "has no area")
 
 
+def test_a_prior_that_has_nobody_at_the_targets_is_warned_of(run: Run, service: LocalServer, area: Path) -> None:
+    Path("prior.csv").write_text("cell,probability\n3,0.5\n4,0.5\n")
+    for verb, name in (("create", ["denied"]), ("preview", [])):
+        told = run("campaign", verb, *name, *PLAN, "--area", area, "--prior", "prior.csv")
+        assert told.exit_code == 0, told.stderr
+        assert "the prior has nobody at any target (cells 12), so only the answers can find people there" in told.stderr
+
+
+def test_the_status_says_when_answers_contradict_the_prior(capsys: pytest.CaptureFixture[str]) -> None:
+    def shown(prior: list[float] | None, estimate: list[float]) -> str:
+        plan = CampaignPlan.model_construct(prior=prior, targets=(1,), panel=False)
+        warn_of_wrong_prior(CampaignView.model_construct(plan=plan, estimate=estimate))
+        return " ".join(capsys.readouterr().err.split())
+
+    told = "WARNING: the plan's prior has 0.0% of the people at the targets; the answers so far say 30.0%. The answers"
+    assert shown([1.0, 0.0], [0.7, 0.3]).startswith(told)
+    assert "has 80.0% of the people" in shown([0.1, 0.4, 0.1, 0.4], [0.9, 0.1])
+    for prior, estimate in (([0.8, 0.2], [0.6, 0.4]), (None, [0.0, 1.0]), ([0.99, 0.01], [0.96, 0.04])):
+        assert shown(prior, estimate) == ""
+
+
 def test_a_preview_says_what_is_promised_and_what_else_would_be(run: Run, service: LocalServer, area: Path) -> None:
     shown = run("campaign", "preview", *PLAN, "--area", area, "--picture", "map.png")
     assert shown.exit_code == 0, shown.stderr
@@ -57,6 +79,7 @@ def test_a_preview_says_what_is_promised_and_what_else_would_be(run: Run, servic
         "ε per km  wanted",
     ):
         assert said in shown.stdout
+    assert "These ranges hold if people are spread evenly. For ranges without that assumption" in shown.stderr
     assert Path("map.png").read_bytes().startswith(b"\x89PNG")
     run("campaign", "create", "previewed", *PLAN, "--area", area)
     assert run("campaign", "preview", "previewed").stdout == shown.stdout

@@ -47,6 +47,8 @@ class PlanComparison:
     estimated_coverage: float
     reasons: tuple[Reason, ...]
     """They add up to the difference of the people expected."""
+    contradicted: bool = False
+    """Whether the reports contradict the plan's start so clearly that only half of it is still believed."""
 
 
 def compare_with_plan(state: State, request: SelectionRequest | None = None) -> PlanComparison:
@@ -86,7 +88,10 @@ def compare_with_plan(state: State, request: SelectionRequest | None = None) -> 
         Reason(what, was, now, after - before)
         for what, (was, now), before, after in zip(REASONS, assumed, people, people[1:], strict=False)
     )
-    return PlanComparison(told[0].visitors, told[-1].visitors, told[0].coverage, told[-1].coverage, reasons)
+    first, last = told[0], told[-1]
+    return PlanComparison(
+        first.visitors, last.visitors, first.coverage, last.coverage, reasons, contradicted=state.contradicted
+    )
 
 
 def _with_grades(opened: State, found: State) -> FloatArray:

@@ -30,6 +30,9 @@ from crowdveil.vocabulary import (
     Cover,
 )
 
+START_TRUST = 0.95
+"""Five people in a hundred are assumed to be anywhere, whatever a prior says."""
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -66,6 +69,9 @@ class Plan:
     panel: bool = False
     """Whether the reports serve any number of selections. The targets are then the places that may be asked for,
     everyone is invited to every round, nothing is wanted beforehand, and a later round renews the reports."""
+    start_trust: float = START_TRUST
+    """How much of the start is believed. The rest is spread evenly: a start that has nobody where people are could
+    not be corrected by any number of reports."""
 
     def __post_init__(self) -> None:
         all_cells = {"all_cells": True} if self.panel else {}
@@ -99,6 +105,8 @@ class Plan:
             raise InputError("algorithm", self.algorithm, f"should be one of {', '.join(get_args(Algorithm))}")
         if not isinstance(self.seed, str):
             raise InputError("seed", self.seed, "should be text")
+        if not 0 <= self.start_trust <= 1:
+            raise InputError("start_trust", self.start_trust, "should be a share from 0 to 1")
         if self.start is not None:
             object.__setattr__(self, "start", frozen(check_prior(self.start, len(self.area), self.grades)))
 
@@ -128,6 +136,17 @@ class Plan:
                 raise InputError(name, getattr(self, name), expected)
         if self.algorithm != "crowdveil":
             raise InputError("algorithm", self.algorithm, "should be crowdveil for a panel")
+
+    @property
+    def opening(self) -> FloatArray | None:
+        """The prior that the first round is made for, and that estimates begin with: the start, mixed with even shares.
+
+        None stands for the uniform prior. Algorithm 2 takes the start as it is, as printed.
+        """
+        if self.start is None or self.algorithm == "algorithm-2":
+            return self.start
+        even = self.start.mean(axis=-1, keepdims=True)  # each grade keeps its share
+        return frozen(self.start_trust * self.start + (1 - self.start_trust) * even)
 
     @property
     def request(self) -> SelectionRequest:

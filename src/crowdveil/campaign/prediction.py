@@ -105,7 +105,7 @@ def possible_campaigns(
     answering = round(known.answering * plan.users)
     table = policy.table()
     counts = np.array([_sent(one, policy, table, answering, generator) for one in drawn])
-    return PossibleCampaigns(plan, policy, drawn, counts, estimates_of_crowds(policy, counts, plan.start))
+    return PossibleCampaigns(plan, policy, drawn, counts, estimates_of_crowds(policy, counts, plan.opening))
 
 
 def _policy(plan: Plan) -> Policy:

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -74,6 +74,8 @@ class State:
     open_policy: Policy | None = None
     null_share: float = 0.0
     """The estimated share of senders outside, where NULL is protected; in the clear they send no symbol."""
+    contradicted: bool = False
+    """Whether the reports are far more probable if half of the plan's start is spread evenly, which is then done."""
 
     @property
     def cell_prior(self) -> FloatArray:
@@ -131,7 +133,7 @@ Event: TypeAlias = RoundOpened | RoundClosed
 
 def begin(plan: Plan) -> State:
     """Return the state of a campaign before its first round."""
-    prior = frozen(check_prior(plan.start, len(plan.area), plan.grades))
+    prior = frozen(check_prior(plan.opening, len(plan.area), plan.grades))
     share = START_NULL_SHARE if plan.start_null_share is None else plan.start_null_share
     return State(plan, prior, null_share=0.0 if plan.null_epsilon is None else share)
 
@@ -147,8 +149,15 @@ def advance(state: State, event: Event) -> State:
         expected = f"the open round's policy is {state.open_policy.hash[:12]}"
         raise InputError("round.policy", event.round.policy.hash[:12], expected)
     closed = (*state.closed, event.round)
-    prior, null_share = _learn(state, closed)
-    return replace(state, prior=frozen(prior), null_share=null_share, closed=closed, open_policy=None)
+    learnt = _learn(state, closed)
+    return replace(
+        state,
+        prior=frozen(learnt.prior),
+        null_share=learnt.null_share,
+        contradicted=learnt.contradicted,
+        closed=closed,
+        open_policy=None,
+    )
 
 
 def resume(plan: Plan, closed: Sequence[Round]) -> State:
@@ -230,14 +239,20 @@ def _check_opening(state: State, policy: Policy) -> None:
             raise InputError(f"policy.{name}", getattr(policy, name), f"should be the plan's, {getattr(plan, name)}")
 
 
-def _learn(state: State, closed: tuple[Round, ...]) -> tuple[FloatArray, float]:
+class _Learnt(NamedTuple):
+    prior: FloatArray
+    null_share: float
+    contradicted: bool = False
+
+
+def _learn(state: State, closed: tuple[Round, ...]) -> _Learnt:
     """Estimate π and, where NULL is protected, the share of senders without a place."""
     if state.plan.algorithm == "crowdveil":
-        found = pooled_estimate(closed, state.plan.start)
-        return found.prior, found.null_share
+        found = pooled_estimate(closed, state.plan.opening)
+        return _Learnt(found.prior, found.null_share, found.contradicted)
     if state.plan.null_epsilon is None:
-        return round_update(state.prior, closed[-1]), 0.0
-    return round_update_with_null(state.prior, state.null_share, closed[-1])
+        return _Learnt(round_update(state.prior, closed[-1]), 0.0)
+    return _Learnt(*round_update_with_null(state.prior, state.null_share, closed[-1]))
 
 
 def select_from_panel(

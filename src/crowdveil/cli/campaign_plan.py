@@ -38,7 +38,7 @@ from crowdveil.cli.options import (
     refuse,
     taking,
 )
-from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find_targets
+from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find_targets, warn_of_empty_targets
 from crowdveil.client import Operator
 from crowdveil.errors import InputError, ServerRefused
 from crowdveil.extras import require_extra
@@ -289,7 +289,10 @@ def plan_fields(
     if wanted is None and share is None and not panel:
         fields["numbers"] = read_numbers(covered, each, numbers)
     if prior is not None:
-        fields["prior"] = check_prior(read_prior(prior, cells), len(cells)).tolist()
+        believed = check_prior(read_prior(prior, cells), len(cells))
+        if targets is not None:
+            warn_of_empty_targets(believed, covered)
+        fields["prior"] = believed.tolist()
     return fields
 
 
@@ -391,10 +394,13 @@ def place_fields(covered: NamedTargets) -> PlanFields:
 
 def read_numbers(covered: NamedTargets, each: str | None, numbers: str | None) -> list[int]:
     """Say how many people are wanted at each target: as the options say, or as the file of targets does."""
+    given = [number for number in covered.numbers if number is not None]
+    if given and (each is not None or numbers is not None):
+        option = "--each" if each is not None else "--numbers"
+        note(f"The numbers of people in the list of targets are not used, because {option} is given.")
     if each is not None:
         return [read_whole("each", each, 1)] * len(covered)
     if numbers is None:
-        given = [number for number in covered.numbers if number is not None]
         if not given:
             raise missing("wanted", "say how many people are to be selected: --wanted, --share, --each or --numbers")
         if len(given) < len(covered):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+import numpy as np
 import typer
 
 from crowdveil.campaign.audit import AuditVerdict
@@ -16,6 +17,8 @@ from crowdveil.wire import CampaignPlan, CampaignView, Expectation, ExpectedPeop
 
 COVERS: dict[Cover, str] = {"any": "at any place", "each": "as many at each", "numbers": "own numbers"}
 ROUNDS = ["round", "state", "seats taken", "reports", "refused", "closes", "policy"]
+CONTRADICTION, CONTRADICTION_FACTOR = 0.05, 3
+"""Answers contradict a prior if they move so large a share of the people, and change it by so large a factor."""
 POINTS = ["ε per km", "wanted", "expected coverage"]
 
 
@@ -58,6 +61,22 @@ def show_view(view: CampaignView, json: bool) -> None:
         show_rows("Rounds", ROUNDS, [_round(one) for one in view.rounds])
     if view.expectation is not None:
         show_places(plan.target_names, view.expectation)
+    warn_of_wrong_prior(view)
+
+
+def warn_of_wrong_prior(view: CampaignView) -> None:
+    """Print a warning if the answers put far more or far fewer people at the targets than the plan's prior."""
+    plan = view.plan
+    if plan.prior is None or view.estimate is None or plan.panel:
+        return
+    cells, targets = len(view.estimate), list(plan.targets)
+    told = float(np.array(plan.prior).reshape(-1, cells)[:, targets].sum())
+    found = float(np.array(view.estimate)[targets].sum())
+    if abs(found - told) >= CONTRADICTION and max(found, told) >= CONTRADICTION_FACTOR * min(found, told):
+        warn(
+            f"the plan's prior has {told:.1%} of the people at the targets; the answers so far say {found:.1%}. "
+            "The answers count. Do the prior and the area belong together?"
+        )
 
 
 def answers_in_use(view: CampaignView, closed: int | None = None) -> str | None:
@@ -100,8 +119,8 @@ def _wanted(plan: CampaignPlan) -> str:
     return f"{listed} people at the {len(plan.targets)} places, {plan.people_wanted:,} in all"
 
 
-def show_places(names: Sequence[str] | None, found: Expectation) -> None:
-    """Print how many people are expected at each place, with 95 % intervals."""
+def show_places(names: Sequence[str] | None, found: Expectation, believed: str = "") -> None:
+    """Print how many people are expected at each place, with 95 % intervals, and what these take to be true."""
     header = ["place", "name", "wanted", "selected", "by symbol", "expected", "95 %", "of everybody"]
     rows = [
         [
@@ -125,7 +144,9 @@ def show_places(names: Sequence[str] | None, found: Expectation) -> None:
         _few(sum(one.by_symbol for one in found.places)),
     ]
     rows.append([*total, _few(visitors.people), f"{visitors.low:,} to {visitors.high:,}", ""])
-    show_rows("People expected at each place", header, rows)
+    show_rows(f"People expected at each place {believed}".rstrip(), header, rows)
+    if believed:
+        note(f"These ranges hold {believed}. For ranges without that assumption: crowdveil plan")
 
 
 def show_covers(plan: CampaignPlan, covers: Sequence[Expectation]) -> None:
@@ -168,6 +189,7 @@ def show_preview(preview: Preview, plan: CampaignPlan) -> None:
     """Print what a campaign promises, and what other settings would."""
     epsilon_per_km = plan.epsilon_per_km
     assumed = "people spread evenly; give --prior if you know better" if plan.prior is None else "the plan's prior"
+    believed = "if people are spread evenly" if plan.prior is None else "if the plan's prior is right"
     smallest = rounded_up_below(preview.private_from_epsilon_per_km, epsilon_per_km)
     show(
         "Preview",
@@ -182,7 +204,7 @@ def show_preview(preview: Preview, plan: CampaignPlan) -> None:
             "by chance": f"{preview.by_chance:.2%} if people were selected at random",
         },
     )
-    show_places(plan.target_names, preview.expectation)
+    show_places(plan.target_names, preview.expectation, believed)
     for advice in preview.advice:
         note(advice)
     show_covers(plan, preview.covers)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
@@ -32,7 +31,15 @@ from crowdveil.cli.options import (
     read_whole,
     refuse,
 )
-from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find_targets, places_of
+from crowdveil.cli.targets import (
+    TARGETS_HELP,
+    KeepApart,
+    LeaveOutOutside,
+    find_targets,
+    list_targets,
+    places_of,
+    warn_of_empty_targets,
+)
 from crowdveil.errors import InputError, NotPrivateError
 from crowdveil.extras import require_extra
 from crowdveil.formatting import exact, in_plain_words, rounded_up
@@ -79,6 +86,8 @@ class Baseline(StrEnum):
 GRADE_SHARES, OUTSIDE_SHARE = "0.2,0.3,0.5", "0"
 GRADE_CHANCES = chances_of_grades(DEFAULT_THRESHOLDS)
 MAKERS = {Baseline.laplace: planar_laplace, Baseline.exponential: exponential, Baseline.identity: identity}
+
+NOBODY = "so nobody who is selected will be at one"
 
 app = new_app()
 
@@ -172,7 +181,7 @@ def run(
         share = _quota(beta, users, wanted, confidence) if betas is None else 0.0
         protection = _protection(null_epsilon, grade_epsilon, grade_shares, outside_share)
         kind = (completion or CompletionName.equal).value
-        _warn_of_empty_targets(chances, named)
+        warn_of_empty_targets(chances, named, NOBODY)
         joint = protection.joint(check_prior(chances, len(cells)))
         with progress_bar("optimising") as report:
             made: dict[str, Any] = {
@@ -194,7 +203,7 @@ def run(
         others |= {"null_epsilon": null_epsilon, "grade_epsilon": grade_epsilon}
         others |= {"grade_shares": grade_shares, "outside_share": outside_share}
         refuse(others, f"does not apply to --baseline {baseline.value}; leave it out")
-        _warn_of_empty_targets(chances, named)
+        warn_of_empty_targets(chances, named, NOBODY)
         with working(f"making the baseline {baseline.value}"):
             policy = MAKERS[baseline](cells, chances, covered, epsilon)
     with progress_bar("certifying") as report:
@@ -317,23 +326,6 @@ def _quotas(
     return [number / people for number in numbers]
 
 
-def _warn_of_empty_targets(prior: FloatArray | None, targets: NamedTargets) -> None:
-    """Print a warning if the prior has nobody at a target; other mistakes are refused elsewhere."""
-    if prior is None:
-        return
-    empty = [cell for cell in targets.cells if prior[cell] == 0]
-    if not empty:
-        return
-    shown, cells = _list_targets(targets, empty), "cells " if targets.by_cell else ""
-    if len(empty) == len(targets):
-        warn(
-            f"the prior has nobody at any target ({cells}{shown}), so nobody who is selected "
-            "will be at one. Do the prior and the area belong together?"
-        )
-    else:
-        warn(f"the prior has nobody at {len(empty)} of {len(targets)} targets ({cells}{shown}): they add nothing.")
-
-
 # --- words ------------------------------------------------------------------------------------------------------
 
 
@@ -354,10 +346,6 @@ def _summary(policy: Policy, certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def _list_targets(targets: NamedTargets, cells: Sequence[int]) -> str:
-    return ", ".join(targets.label(cell) for cell in cells[:12]) + (", ..." if len(cells) > 12 else "")
-
-
 def _facts(
     policy: Policy, targets: NamedTargets, certificate: Certificate, out: Path, size: int, seconds: float
 ) -> dict[str, str]:
@@ -365,7 +353,7 @@ def _facts(
     facts = {
         "policy": f"{out} ({in_bytes(size)})",
         "cells": f"{len(policy):,}",
-        "targets": _list_targets(targets, policy.targets),
+        "targets": list_targets(targets, policy.targets),
         "privacy": f"ε = {exact(epsilon)} per km: {in_plain_words(epsilon)}" if certificate.ok else "NONE",
         "selected": f"{policy.beta:.2%} of the people (β)",
         "value": f"{policy.value:.4%} of the selected are {'expected ' * (policy.grades > 1)}at a target",

@@ -12,7 +12,8 @@ from crowdveil.area.place_lists import list_places
 from crowdveil.area.place_source import ListedPlace
 from crowdveil.area.read_targets import place_targets
 from crowdveil.area.targets import TARGETS_HEADER, NamedTargets
-from crowdveil.cli.console import note, show_rows
+from crowdveil.arrays import FloatArray
+from crowdveil.cli.console import note, show_rows, warn
 from crowdveil.errors import InputError
 
 TARGETS_HELP = (
@@ -59,3 +60,25 @@ def refuse_without_targets(targets: str | None, *, keep_apart: bool, leave_out_o
     for option, given in (("--keep-apart", keep_apart), ("--leave-out-outside", leave_out_outside)):
         if given and targets is None:
             raise InputError(option, "given", "applies only to --targets; leave it out")
+
+
+def list_targets(targets: NamedTargets, cells: Sequence[int]) -> str:
+    """List the names of some cells, the first dozen of them."""
+    return ", ".join(targets.label(cell) for cell in cells[:12]) + (", ..." if len(cells) > 12 else "")
+
+
+def warn_of_empty_targets(
+    prior: FloatArray | None, targets: NamedTargets, meaning: str = "so only the answers can find people there"
+) -> None:
+    """Print a warning if the prior has nobody at a target; other mistakes are refused elsewhere."""
+    if prior is None:
+        return
+    empty = [cell for cell in targets.cells if prior[cell] == 0]
+    if not empty:
+        return
+    shown, cells = list_targets(targets, empty), "cells " if targets.by_cell else ""
+    if len(empty) == len(targets):
+        told = f"the prior has nobody at any target ({cells}{shown}), {meaning}. Do the prior and the area belong "
+        warn(f"{told}together?")
+    else:
+        warn(f"the prior has nobody at {len(empty)} of {len(targets)} targets ({cells}{shown}), {meaning}.")

@@ -173,6 +173,7 @@ class _Task:
             numbers=self.numbers if each else None,
             rounds=1 if known else min(crowd.rounds, users),
             start=prior if known else None,
+            start_trust=1.0,
             start_null_share=outside if known else None,
             seed=str(self.seed),
             null_epsilon=crowd.null_epsilon,

@@ -291,6 +291,7 @@ def _campaign(
             confidence=crowd.confidence,
             algorithm=algorithm,
             start=prior if known else None,
+            start_trust=1.0,
             start_null_share=outside if known else None,
             seed=str(turn.seed),
             null_epsilon=crowd.null_epsilon,
