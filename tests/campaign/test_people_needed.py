@@ -56,9 +56,16 @@ def test_the_least_number_of_people_that_is_enough_is_found(
             PANEL, coming, KNOWN, chance=chance, selected_for_one=each, max_people=most, crowds=CROWDS
         )
         assert (found.advice is None) == bool(enough)
-        assert replace(found, advice=None) == PeopleNeeded(
-            log(4), enough[0] if enough else None, selected, told.enough[worst], worst, told.coverage, None
+        assert (found.limit is None) == bool(enough)
+        assert replace(found, advice=None, limit=None) == PeopleNeeded(
+            log(4), enough[0] if enough else None, selected, told.enough[worst], worst, told.coverage, None, None, True
         )
+
+
+def test_which_loss_devices_accept_by_default_is_said() -> None:
+    given: dict[str, Any] = {"max_people": 100, "crowds": 2}
+    options = people_needed(PANEL, 3, KNOWN, epsilons_per_km=[log(2), log(4), log(4.01)], **given)
+    assert [one.within_defaults for one in options] == [True, True, False]
 
 
 def test_a_chance_that_is_just_reached_is_enough() -> None:
@@ -112,22 +119,41 @@ def told(possible: float, low: float, high: float) -> Prediction:
     return Prediction(one, one, one, (one, one), (one, there), (0.9, 0.1))
 
 
-def test_where_too_few_come_at_all_another_place_is_advised() -> None:
-    plan = replace(PANEL, target_names=("Market", "Zoo"))
-    assert _advice(plan, told(1999.6, 2, 8), 1, 2500, 30_000, 10_000) == (
-        "Place 2 (Zoo) cannot count on 2,500 people, even if 30,000 are asked and 10,000 selected for it: only about "
-        "2,000 of them come there at all. Larger cells, another place or fewer people at this place would help; a "
-        "larger ε would not."
+NAMED = replace(PANEL, target_names=("Market", "Zoo"))
+
+
+def test_where_too_few_come_at_all_more_people_or_another_place_are_advised() -> None:
+    start = (
+        "Place 2 (Zoo) cannot count on 2,500 people, even if 30,000 are asked and 10,000 selected for it: only about"
     )
+    # 30,000 · 2,500 / 1,999.6 = 37,507 people have 2,500 who come there
+    assert _advice(NAMED, told(1999.6, 2, 8), 1, 2500, 30_000, 10_000, 4) == (
+        "asked",
+        f"{start} 2,000 of them come there at all. Ask more people, 38,000 or more. Also larger cells, another place "
+        "or fewer people at this place would help; a larger ε would not.",
+    )
+    for nobody in (0.0, 749.0):  # 30,000 · 2,500 / 749 = 100,134, more than can be asked
+        assert _advice(NAMED, told(nobody, 0, 0), 1, 2500, 30_000, 10_000, 4) == (
+            "place",
+            f"{start} {nobody:,.0f} of them come there at all. Larger cells, another place or fewer people at this "
+            "place would help; a larger ε would not.",
+        )
 
 
 @pytest.mark.parametrize("possible", [2500.0, 4000.0])
-def test_where_enough_come_but_few_of_those_selected_more_privacy_loss_or_more_people_are_advised(
-    possible: float,
+@pytest.mark.parametrize(
+    ("selected", "limit", "advice"),
+    [
+        (10_000, "selected", "At most 4 are selected for each one who should come; allow more."),
+        (9_999, "asked", "Ask more people: 20,000 are needed to select 4 for each."),
+    ],
+)
+def test_where_enough_come_but_few_of_those_selected_the_limit_is_named(
+    possible: float, selected: int, limit: str, advice: str
 ) -> None:
-    plan = replace(PANEL, target_names=("Market", "Zoo"))
-    assert _advice(plan, told(possible, 1200, 1800), 1, 2500, 30_000, 10_000) == (
-        f"Place 2 (Zoo) cannot count on 2,500 people, even if 30,000 are asked and 10,000 selected for it: about "
-        f"{possible:,.0f} of them come there, and 1,200 to 1,800 of those who are selected. A larger ε, larger cells, "
-        "or more people selected for each one who should come would help; so would knowing more of where people are."
+    assert _advice(NAMED, told(possible, 1200, 1800), 1, 2500, 15_000, selected, 4) == (
+        limit,
+        f"Place 2 (Zoo) cannot count on 2,500 people, even if 15,000 are asked and {selected:,} selected for it: about "
+        f"{possible:,.0f} of them come there, and 1,200 to 1,800 of those who are selected. {advice} A larger ε or "
+        "larger cells would help too, and so would knowing more of where people are.",
     )

@@ -67,6 +67,8 @@ def test_where_too_few_people_come_at_all_a_larger_epsilon_is_not_advised() -> N
     assert found.advice is not None
     assert "Place 1" in found.advice
     assert "a larger ε would not" in found.advice
+    assert found.limit == "asked"
+    assert "Ask more people" in found.advice
 
 
 def test_numbers_of_people_rise_in_steps_to_the_most() -> None:
@@ -160,7 +162,7 @@ def test_capacities_are_the_expected_senders_and_then_those_who_sent() -> None:
     policy = next_policy(begin(plan))
     opened = advance(begin(plan), RoundOpened(policy))
     expected = [one.senders for one in place_capacities(opened)]
-    shares = policy.input_prior(plan.start, 0.1) @ policy.table()
+    shares = policy.input_prior(plan.opening, 0.1) @ policy.table()
     assert expected == pytest.approx((plan.users * shares[:2]).tolist())
     generator = np.random.default_rng(1)
     cells = generator.choice(len(TOWN), plan.users, p=PRIOR)

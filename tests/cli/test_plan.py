@@ -81,6 +81,42 @@ def test_it_says_how_many_to_ask_or_what_would_help(plan: Run) -> None:
     assert "A larger ε" in shown.stderr
 
 
+def test_it_says_which_limit_stands_in_the_way(plan: Run) -> None:
+    asked = ("--targets", "3", "--coming", "10", "--epsilon-per-km", "ln2,ln16", *HABITS)
+    few = plan(*asked, "--most", "60")
+    assert few.exit_code == 0, few.stderr
+    assert "Ask more people" in few.stderr
+    assert "--most is 60 now" in few.stderr
+    assert "medians" in few.stderr
+    rows = few.stdout.splitlines()[-2:]
+    assert [row.split("  ")[-1] for row in rows] == ["by default", "if owners allow it"]
+    capped = plan(*asked[:4], *HABITS, "--most", "20000", "--selected-for-one", "1")
+    assert "At most 1 are selected for each one who should come; allow more" in capped.stderr
+    assert "--selected-for-one is 1 now" in capped.stderr
+    (found,) = told(plan(*asked[:4], *HABITS, "--most", "20000", "--selected-for-one", "1", "--json"))["options"]
+    assert (found["limit"], found["within_defaults"], found["selected"]) == ("selected", True, 10)
+
+
+def test_the_numbers_of_the_list_of_targets_are_used_unless_others_are_given(plan: Run) -> None:
+    Path("shops.csv").write_text("cell,number\n3,5\n17,2\n")
+    asked = ("--targets", "shops.csv", "--users", "300", *HABITS)
+    listed = plan(*asked, "--json")
+    assert listed.exit_code == 0, listed.stderr
+    assert told(listed)["selected"]["high"] <= 7
+    each = plan(*asked, "--each", "6", "--json")
+    assert "The numbers of people in the list of targets are not used, because --each is given." in each.stderr
+    assert told(each)["selected"]["high"] > 7
+    assert "are medians" in plan(*asked).stderr
+
+
+def test_places_outside_the_area_are_counted_and_said(plan: Run) -> None:
+    Path("people.csv").write_text("latitude,longitude,people\n40.72,-73.975,12.5\n40.72,-73.96,0\n10,10,900\n")
+    shown = plan("--users", "100", "--wanted", "5", "--population", "people.csv")
+    assert "1 of 3 places of people.csv, with 900 people, lie outside of the area." in shown.stderr
+    Path("people.csv").write_text("cell,people\n3,-1\n")
+    refused(plan("--users", "100", "--wanted", "5", "--population", "people.csv"), "people = '-1'", "0 or more")
+
+
 def test_it_compares_the_ways_to_answer_a_year_of_campaigns(plan: Run) -> None:
     asked = ("--users", "400", "--wanted", "10", "--weeks", "26", "--campaigns", "26", *HABITS)
     kept, fading = (told(plan(*asked, *more, "--json"))["options"] for more in ((), ("--fading", "0.1")))
@@ -88,7 +124,11 @@ def test_it_compares_the_ways_to_answer_a_year_of_campaigns(plan: Run) -> None:
     assert {one["kind"] for one in kept} == {"panel", "fresh", "split"}
     panels = [{one["reports"]: one["mean"] for one in some if one["kind"] == "panel"} for some in (kept, fading)]
     assert panels[1][1] < 0.5 * panels[0][1]
-    assert "asked anew each time" in plan(*asked).stdout
+    shown = plan(*asked).stdout
+    assert "asked anew each time" in shown
+    assert "right after an answer" in shown
+    best = kept[0]["first"]
+    assert f"{best['middle']:.0%} ({best['low']:.0%} to {best['high']:.0%})" in shown
 
 
 @pytest.mark.parametrize(
@@ -98,6 +138,8 @@ def test_it_compares_the_ways_to_answer_a_year_of_campaigns(plan: Run) -> None:
         (("--users", "100"), ("--wanted is missing",)),
         (("--users", "100", "--wanted", "5", "--each", "3"), ("--wanted is missing",)),
         (("--users", "100", "--wanted", "500"), ("wanted", "from 1 to 100")),
+        (("--users", "100", "--each", "51"), ("each = '51'", "should be at most 50, for 2 places and 100 people")),
+        (("--users", "9", "--wanted", "5", "--selected-for-one", "2"), ("selected_for_one", "only with --coming")),
         (("--coming", "5", "--users", "100"), ("users", "can't be combined with --coming")),
         (("--users", "100", "--wanted", "5", "--most", "9"), ("most", "applies only with --coming")),
         (("--users", "100", "--wanted", "5", "--epsilon-per-km", "1,2"), ("epsilon_per_km", "one number")),

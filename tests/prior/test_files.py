@@ -95,14 +95,27 @@ def test_counted_people_are_added_up_cell_by_cell(tmp_path: Path, text: str) -> 
     area = cv.Grid.from_bounds(40.70, -74.02, 40.718, -73.997, cell_km=1.0)
     path = tmp_path / "population.csv"
     path.write_text(text)
-    people = read_population(path, area)
+    people = read_population(path, area).people
     assert people.sum() == 60
     assert sorted(people[people > 0].tolist()) == [20, 40]
+
+
+def test_counts_may_be_fractions_and_zeros_and_those_outside_are_counted(tmp_path: Path) -> None:
+    area = cv.Grid.from_bounds(40.70, -74.02, 40.718, -73.997, cell_km=1.0)
+    path = tmp_path / "population.csv"
+    path.write_text("latitude,longitude,people\n40.7050,-74.0150,12.5\n40.7150,-74.0050,0\n10,10,99\n10,11,0.5\n")
+    found = read_population(path, area)
+    assert found.people.sum() == 12.5
+    assert (found.rows, found.outside, found.people_outside) == (4, 2, 99.5)
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ("cell,people\n0,-5\n", "line 2: people = '-5': should be how many people are counted there: 0 or more"),
+        ("cell,people\n0,many\n", "people = 'many': should be how many people are counted"),
+        ("cell,people\n0,nan\n", "people = 'nan'"),
+        ("latitude,longitude,people\n40.7050,-74.0150,0\n10,10,5\n", "in the area; 1 of 2 places lie outside of it"),
         ("cell,people\n0,\n", "place 1 has no number of people"),
         ("latitude,longitude,people\n10,10,5\n", "nobody is counted in the area"),
         ("cell,people\n7000,5\n", "cell of population"),

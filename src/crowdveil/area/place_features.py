@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from crowdveil.area.place_names import check_name
-from crowdveil.area.place_source import ListedPlace, PlaceSource, read_number
+from crowdveil.area.place_source import ListedPlace, PlaceSource, ReadNumber, read_number
 from crowdveil.area.place_tables import NAME_NAMES, NUMBER_NAMES
 from crowdveil.arrays import FloatArray
 from crowdveil.codec import parse_json
@@ -29,7 +29,7 @@ def is_geojson(text: str) -> bool:
     return text.lstrip().startswith(("{", "["))
 
 
-def list_features(source: PlaceSource) -> list[ListedPlace]:
+def list_features(source: PlaceSource, number: ReadNumber = read_number) -> list[ListedPlace]:
     """Read every feature."""
     try:
         document = parse_json(source.text, "GeoJSON")
@@ -48,14 +48,14 @@ def list_features(source: PlaceSource) -> list[ListedPlace]:
     found = []
     for count, feature in enumerate(features, 1):
         try:
-            found.append(_place(feature))
+            found.append(_place(feature, number))
         except InputError as error:
             told = InputError(f"{error.field} of feature {count}", error.value, error.expected)
             raise source.refusal(told) from None
     return found
 
 
-def _place(feature: Any) -> ListedPlace:
+def _place(feature: Any, number: ReadNumber) -> ListedPlace:
     if not isinstance(feature, dict):
         raise InputError("type", feature, "should be a Feature")
     properties = feature.get("properties") or {}
@@ -67,7 +67,7 @@ def _place(feature: Any) -> ListedPlace:
     if len(numbers) > 1:
         raise InputError("number", numbers, f"should be one of the properties {', '.join(NUMBER_NAMES)}")
     longitude, latitude = _position(feature.get("geometry"))
-    return ListedPlace(check_name(name) or None, latitude, longitude, number=read_number(*numbers or [None]))
+    return ListedPlace(check_name(name) or None, latitude, longitude, number=number(*numbers or [None]))
 
 
 def _position(geometry: Any) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from crowdveil.area.coordinates import EXAMPLE, NO_COORDINATES, read_coordinates
 from crowdveil.area.map_links import find_link, read_link
 from crowdveil.area.place_features import is_geojson, list_features
 from crowdveil.area.place_names import check_name, shortened
-from crowdveil.area.place_source import ListedPlace, PlaceSource
+from crowdveil.area.place_source import ListedPlace, PlaceSource, ReadNumber, read_number
 from crowdveil.area.place_tables import is_table, list_rows
 from crowdveil.codec import read_text
 from crowdveil.errors import FileFormatError, InputError
@@ -32,13 +32,13 @@ _CELLS = re.compile(r"[\s,]*(?:-?[0-9]+\s*,[\s,]*)*(?:-?[0-9]+\s*)?|\s*-?[0-9]+(
 _BETWEEN_PLACES = re.compile(r";(?![A-Za-z][\w-]*=)")
 
 
-def list_places(source: str | Path) -> list[ListedPlace]:
-    """Read places from a file or a text, in their order; there is at least one."""
+def list_places(source: str | Path, number: ReadNumber = read_number) -> list[ListedPlace]:
+    """Read places from a file or a text, in their order, with the number beside each; there is at least one."""
     opened = _open(source)
     if is_geojson(opened.text):
-        found = list_features(opened)
+        found = list_features(opened, number)
     elif is_table(opened):
-        found = list_rows(opened)
+        found = list_rows(opened, number)
     elif _CELLS.fullmatch(opened.text):
         found = _cells(opened)
     else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from crowdveil.errors import CrowdveilError, FileFormatError, InputError
 
 MAX_NUMBER = 1_000_000_000
+MAX_COUNTED = 1e12
 
 
 class ListedPlace(NamedTuple):
@@ -18,8 +20,13 @@ class ListedPlace(NamedTuple):
     latitude: float | None = None
     longitude: float | None = None
     cell: int | None = None
-    number: int | None = None
-    """How many people are wanted there."""
+    number: float | None = None
+    """How many people are wanted there, or are counted there."""
+
+    @property
+    def wanted(self) -> int | None:
+        """How many people are wanted there."""
+        return None if self.number is None else int(self.number)
 
 
 class PlaceSource(NamedTuple):
@@ -44,6 +51,24 @@ class PlaceSource(NamedTuple):
             return InputError(f"{field} of {where}" if field else where, error.value, error.expected)
         where = str(self.path) if line is None else f"{self.path}, line {line}"
         return FileFormatError(f"{where}: {error if field else f'{error.shown}: {error.expected}'}")
+
+
+ReadNumber: TypeAlias = Callable[[object], float | None]
+"""How the number beside a place is read."""
+
+
+def read_people(value: object) -> float | None:
+    """Read how many people are counted at a place: a number of 0 or more, or nothing."""
+    text = "" if value is None else str(value).strip()
+    if not text:
+        return None
+    try:
+        people = float(text)
+    except ValueError:
+        people = -1.0
+    if isinstance(value, bool) or not 0 <= people <= MAX_COUNTED:
+        raise InputError("people", value, "should be how many people are counted there: 0 or more, such as 250 or 12.5")
+    return people
 
 
 def read_number(value: object) -> int | None:

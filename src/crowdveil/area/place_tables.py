@@ -16,7 +16,7 @@ import re
 from crowdveil.area.coordinates import read_angle
 from crowdveil.area.extent import LATITUDE_NAMES, LONGITUDE_NAMES
 from crowdveil.area.place_names import check_name
-from crowdveil.area.place_source import ListedPlace, PlaceSource, read_number
+from crowdveil.area.place_source import ListedPlace, PlaceSource, ReadNumber, read_number
 from crowdveil.codec import is_header
 from crowdveil.errors import InputError
 
@@ -38,12 +38,12 @@ def is_table(source: PlaceSource) -> bool:
     return False
 
 
-def list_rows(source: PlaceSource) -> list[ListedPlace]:
+def list_rows(source: PlaceSource, number: ReadNumber = read_number) -> list[ListedPlace]:
     """Read every row of a table."""
     at, first = _first_line(source)
     separator = _separator(first)
     try:
-        columns = _Columns(_headings(first), decimal_comma=separator != ",")
+        columns = _Columns(_headings(first), number, decimal_comma=separator != ",")
     except InputError as error:
         raise source.refusal(error, at + 1) from None
     reader = csv.reader(io.StringIO("\n".join(source.lines[at + 1 :])), delimiter=separator, skipinitialspace=True)
@@ -64,9 +64,10 @@ def list_rows(source: PlaceSource) -> list[ListedPlace]:
 class _Columns:
     """Where the columns of a table are, by what they hold."""
 
-    def __init__(self, headings: list[str], *, decimal_comma: bool) -> None:
+    def __init__(self, headings: list[str], number: ReadNumber, *, decimal_comma: bool) -> None:
         known = {"name": NAME_NAMES, "latitude": LATITUDE_NAMES, "longitude": LONGITUDE_NAMES}
         known |= {"cell": CELL_NAMES, "number": NUMBER_NAMES}
+        self.read_number = number
         self.decimal_comma, self.width = decimal_comma, len(headings)
         self.at: dict[str, int] = {}
         for field, names in known.items():
@@ -86,7 +87,7 @@ class _Columns:
             raise InputError("row", row, what)
         given = {field: row[at] if at < len(row) else "" for field, at in self.at.items()}
         name = check_name(given.get("name", "")) or None
-        number = read_number(given.get("number"))
+        number = self.read_number(given.get("number"))
         if "latitude" in given and "longitude" in given:
             latitude, longitude = (self._degrees(field, given[field]) for field in ("latitude", "longitude"))
             return ListedPlace(name, latitude, longitude, number=number)

@@ -78,7 +78,7 @@ def _numbered(listed: Sequence[ListedPlace], area: Area) -> tuple[GivenPlace, ..
         latitude, longitude = (values[cells].tolist() for values in area.centres())
         degrees = list(zip(latitude, longitude, strict=True))
     rows = zip(listed, names, degrees, cells.tolist(), strict=True)
-    return tuple(GivenPlace(name, *where, one.number, cell, one.name) for one, name, where, cell in rows)
+    return tuple(GivenPlace(name, *where, one.wanted, cell, one.name) for one, name, where, cell in rows)
 
 
 def _located(listed: Sequence[ListedPlace], area: Area) -> tuple[GivenPlace, ...]:
@@ -99,7 +99,7 @@ def _located(listed: Sequence[ListedPlace], area: Area) -> tuple[GivenPlace, ...
     nearest = dict(zip(outside.tolist(), _nearest(area, latitude[outside], longitude[outside]), strict=True))
     columns = zip(listed, names, latitude.tolist(), longitude.tolist(), cell.tolist(), swapped.tolist(), strict=True)
     return tuple(
-        GivenPlace(name, north, east, one.number, number, one.name, turned, *nearest.get(at, (None, None)))
+        GivenPlace(name, north, east, one.wanted, number, one.name, turned, *nearest.get(at, (None, None)))
         for at, (one, name, north, east, number, turned) in enumerate(columns)
     )
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import Literal
 
 from crowdveil.campaign.knowledge import Knowledge
 from crowdveil.campaign.plan import Plan
 from crowdveil.campaign.prediction import LikelyRange, Prediction, possible_campaigns, predict
 from crowdveil.campaign.request import SelectionRequest, check_count
 from crowdveil.errors import InputError
-from crowdveil.vocabulary import Progress
+from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM, Progress
 
 DEFAULT_CHANCE = 0.8
 """How probable it should be that enough people come to a place."""
@@ -28,6 +29,8 @@ FEW_CROWDS = 40
 STEP = 1.25
 """People are counted in steps by this factor."""
 MIN_PEOPLE = 50
+
+PeopleLimit = Literal["place", "selected", "asked"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ class PeopleNeeded:
     """The share of the selected who come to a place."""
     advice: str | None
     """What would help, where no number of people is enough."""
+    limit: PeopleLimit | None
+    """What stands in the way then: too few come to the place at all, too few may be selected for each one who should
+    come, or too few may be asked."""
+    within_defaults: bool
+    """Whether devices accept such an ε by default; otherwise owners have to allow more."""
 
 
 def people_needed(
@@ -112,6 +120,9 @@ def _needed(
     people = sizes[many]
     prediction, selected = told[people]
     worst = min(range(len(plan.targets)), key=lambda place: prediction.enough[place])
+    limit, advice = None, None
+    if not enough:
+        limit, advice = _advice(plan, prediction, worst, coming, people, selected, selected_for_one)
     return PeopleNeeded(
         plan.epsilon_per_km,
         people if enough else None,
@@ -119,7 +130,9 @@ def _needed(
         prediction.enough[worst],
         worst,
         prediction.coverage,
-        None if enough else _advice(plan, prediction, worst, coming, people, selected),
+        advice,
+        limit,
+        plan.epsilon_per_km <= DEFAULT_EPSILON_PER_KM * (1 + 1e-9),
     )
 
 
@@ -127,26 +140,39 @@ def _sizes(least: int, most: int) -> list[int]:
     """Return numbers of people in steps, rounded up to two digits, the largest last."""
     sizes, people = [], float(least)
     while people < most:
-        digits = 10 ** max(0, len(str(int(people))) - 2)
-        sizes.append(ceil(people / digits) * digits)
+        sizes.append(_two_digits(ceil(people)))
         people *= STEP
     return [*(one for one in dict.fromkeys(sizes) if one < most), most]
 
 
-def _advice(plan: Plan, told: Prediction, place: int, coming: int, people: int, selected: int) -> str:
-    """Say why no number of people is enough, and what would help."""
+def _advice(
+    plan: Plan, told: Prediction, place: int, coming: int, people: int, selected: int, selected_for_one: int
+) -> tuple[PeopleLimit, str]:
+    """Say which limit stands in the way where no number of people is enough, and what would help."""
     there, come = told.possible[place], told.places[place]
     start = (
         f"Place {plan.place_name(place)} cannot count on {coming:,} people, even if {people:,} are asked "
         f"and {selected:,} selected for it"
     )
     if there.middle < coming:
-        return (
-            f"{start}: only about {there.middle:,.0f} of them come there at all. Larger cells, another place or fewer "
-            "people at this place would help; a larger ε would not."
-        )
-    return (
-        f"{start}: about {there.middle:,.0f} of them come there, and {come.low:,.0f} to {come.high:,.0f} of those who "
-        "are selected. A larger ε, larger cells, or more people selected for each one who should come would help; so "
-        "would knowing more of where people are."
+        what = f"{start}: only about {there.middle:,.0f} of them come there at all."
+        others = "larger cells, another place or fewer people at this place would help; a larger ε would not."
+        more = ceil(people * coming / there.middle) if there.middle > 0 else MAX_PEOPLE + 1
+        if more > MAX_PEOPLE:
+            return "place", f"{what} {others[0].upper()}{others[1:]}"
+        return "asked", f"{what} Ask more people, {_two_digits(more):,} or more. Also {others}"
+    what = f"{start}: about {there.middle:,.0f} of them come there, and {come.low:,.0f} to {come.high:,.0f} of those"
+    what += " who are selected."
+    others = "A larger ε or larger cells would help too, and so would knowing more of where people are."
+    if selected < coming * selected_for_one:
+        more = coming * selected_for_one * len(plan.targets)
+        return "asked", f"{what} Ask more people: {more:,} are needed to select {selected_for_one} for each. {others}"
+    return "selected", (
+        f"{what} At most {selected_for_one} are selected for each one who should come; allow more. {others}"
     )
+
+
+def _two_digits(number: int) -> int:
+    """Round up to two digits."""
+    digits: int = 10 ** max(0, len(str(number)) - 2)
+    return ceil(number / digits) * digits

@@ -25,7 +25,7 @@ from crowdveil.campaign.plan import Plan
 from crowdveil.campaign.prediction import DEFAULT_CROWDS, LikelyRange, possible_campaigns, predict
 from crowdveil.campaign.request import SelectionRequest, check_count
 from crowdveil.errors import InputError
-from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM, DEFAULT_NULL_EPSILON
+from crowdveil.vocabulary import DEFAULT_EPSILON_PER_KM, DEFAULT_NULL_EPSILON, Progress
 
 FADING_PER_WEEK: Final = 0.0
 """Until it is measured on traces, reports are assumed not to fade."""
@@ -68,6 +68,7 @@ def year_ahead(
     total_null_epsilon: float = LIFETIME_REPORTS * DEFAULT_NULL_EPSILON,
     fading_per_week: float = FADING_PER_WEEK,
     crowds: int = DEFAULT_CROWDS,
+    progress: Progress | None = None,
 ) -> tuple[YearOption, ...]:
     """Compare a panel, with 1 to 4 reports, with fresh reports and a split limit; the best is the first.
 
@@ -81,6 +82,7 @@ def year_ahead(
         total_null_epsilon: The lifetime limit on the sum of ε₀, and of what is told about how regularly.
         fading_per_week: The share of its coverage that a report loses in a week.
         crowds: How many crowds are drawn.
+        progress: Called after each way, with how many are done and how many there are.
     """
     if not plan.panel:
         raise InputError("plan", "no panel", "should be a panel over all places that may be asked for")
@@ -106,16 +108,25 @@ def year_ahead(
         accepted = accepted and null is not None and null <= DEFAULT_NULL_EPSILON * (1 + 1e-9)
         return YearOption(kind, reports, used.epsilon_per_km, null, answered, first, weight * first.mean, accepted)
 
-    found = []
-    for reports in range(1, min(campaigns, LIFETIME_REPORTS + 1) + 1):
+    found: list[YearOption] = []
+    schedules = min(campaigns, LIFETIME_REPORTS + 1)
+
+    def tell() -> None:
+        if progress is not None:
+            progress(len(found), schedules + 2)
+
+    for reports in range(1, schedules + 1):
         fades = age_weeks % (days / reports / DAYS_PER_WEEK)
         found.append(option("panel", _share(plan, reports, **total), reports, campaigns, fades))
+        tell()
     allowed = int((total_epsilon_per_km + 1e-9) / plan.epsilon_per_km)
     if plan.null_epsilon is not None:
         allowed = min(allowed, int((total_null_epsilon + 1e-9) / plan.null_epsilon))
     answered = min(campaigns, allowed)
     found.append(option("fresh", alone, answered, answered, np.zeros(answered)))
+    tell()
     found.append(option("split", _share(alone, campaigns, **total), campaigns, campaigns, np.zeros(campaigns)))
+    tell()
     return tuple(sorted(found, key=lambda one: -one.mean))
 
 

@@ -21,6 +21,8 @@ from crowdveil.campaign import (
     predict,
     year_ahead,
 )
+from crowdveil.campaign.people_needed import DEFAULT_SELECTED_FOR_ONE
+from crowdveil.cli.campaign_plan import read_numbers
 from crowdveil.cli.console import Verb, new_app, note, progress_bar, show, show_json, show_rows, working
 from crowdveil.cli.files import load_area
 from crowdveil.cli.options import (
@@ -34,6 +36,7 @@ from crowdveil.cli.options import (
     written_as_logarithm,
 )
 from crowdveil.cli.targets import TARGETS_HELP, KeepApart, LeaveOutOutside, find_targets, places_of
+from crowdveil.errors import InputError
 from crowdveil.prior import read_population, read_prior
 
 EXAMPLES = """\b
@@ -47,6 +50,8 @@ Examples:
 """
 MAX_USERS = 100_000
 DAYS_PER_WEEK = 7
+ACCEPTED = {True: "by default", False: "if owners allow it"}
+MIDDLE = "Numbers before a range are medians: the truth is as probably above as below them."
 
 
 class YesNo(StrEnum):
@@ -82,6 +87,14 @@ def run(
     most: Annotated[
         str | None,
         typer.Option(help=f"With --coming: the most people you could ask (default: {MAX_USERS:,}).", metavar="NUMBER"),
+    ] = None,
+    selected_for_one: Annotated[
+        str | None,
+        typer.Option(
+            help="With --coming: how many people may be selected for each one who should come "
+            f"(default: {DEFAULT_SELECTED_FOR_ONE}).",
+            metavar="NUMBER",
+        ),
     ] = None,
     epsilon_per_km: Annotated[
         str, typer.Option(help=f"{EPSILON_HELP} With --coming, several with commas between.", metavar="NUMBER")
@@ -151,20 +164,34 @@ def run(
             "can't be combined with --coming",
         )
         ceiling = MAX_USERS if most is None else read_whole("most", most, 1)
-        _backwards(plan, read_whole("coming", coming, 1), known, epsilons, ceiling, places_of(found), json=json)
+        for_one = DEFAULT_SELECTED_FOR_ONE
+        if selected_for_one is not None:
+            for_one = read_whole("selected_for_one", selected_for_one, 1)
+        people = read_whole("coming", coming, 1)
+        _backwards(plan, people, known, epsilons, ceiling, for_one, places_of(found), json=json)
         return
-    refuse({"most": most}, "applies only with --coming")
+    refuse({"most": most, "selected_for_one": selected_for_one}, "applies only with --coming")
     if len(epsilons) > 1:
         refuse({"epsilon_per_km": epsilon_per_km}, "should be one number without --coming")
     if users is None:
         raise missing("users", "how many people you will ask; or name --coming, how many should come to each place")
-    if (wanted is None) == (each is None):
+    if wanted is not None and each is not None:
         raise missing("wanted", "how many people to select; or name --each, how many for each place")
     plan = replace(plan, users=read_whole("users", users, 1))
+    numbers = None if wanted is not None else tuple(read_numbers(found, each, None))
+    if numbers is not None and sum(numbers) > plan.users:
+        expected = (
+            f"should be at most {plan.users // len(numbers):,}, for {len(numbers)} places and {plan.users:,} people"
+        )
+        if each is not None:
+            raise InputError("each", each, expected)
+        raise InputError(
+            "number", f"{sum(numbers):,} people in all", f"should add up to at most --users {plan.users:,}"
+        )
     request = SelectionRequest(
         plan.targets,
         0 if wanted is None else read_whole("wanted", wanted, 1, plan.users),
-        None if each is None else (read_whole("each", each, 1),) * len(plan.targets),
+        numbers,
         plan.target_names,
     )
     if campaigns is None:
@@ -203,7 +230,11 @@ def _known(
         if text is not None
     }
     if population is not None:
-        return Knowledge(read_population(population, area), "population", roaming=roaming, **shares)
+        counted = read_population(population, area)
+        if counted.outside:
+            rows = f"{counted.outside:,} of {counted.rows:,} places"
+            note(f"{rows} of {population}, with {counted.people_outside:,.0f} people, lie outside of the area.")
+        return Knowledge(counted.people, "population", roaming=roaming, **shares)
     if prior is None:
         return Knowledge(roaming=roaming, **shares)
     shape = read_prior(prior, area)
@@ -224,7 +255,7 @@ def _ahead(plan: Plan, request: SelectionRequest, known: Knowledge, places: dict
             "people asked": f"{plan.users:,}",
             "selected": _range(told.selected),
             "come to a place": _range(told.visitors),
-            "coverage": f"{told.coverage.middle:.0%} ({told.coverage.low:.0%} to {told.coverage.high:.0%})",
+            "coverage": _share_range(told.coverage),
         },
     )
     header = ["place", "come", "come of all who answer", "somebody comes" if request.numbers is None else "as wanted"]
@@ -233,6 +264,7 @@ def _ahead(plan: Plan, request: SelectionRequest, known: Knowledge, places: dict
         for place, (come, there, enough) in enumerate(zip(told.places, told.possible, told.enough, strict=True))
     ]
     show_rows("At each place", header, rows)
+    note(MIDDLE)
 
 
 def _backwards(
@@ -241,30 +273,46 @@ def _backwards(
     known: Knowledge,
     epsilons: list[float],
     most: int,
+    selected_for_one: int,
     places: dict[str, Any],
     *,
     json: bool,
 ) -> None:
     with progress_bar("Looking for numbers") as progress:
-        found = people_needed(plan, coming, known, epsilons_per_km=epsilons, max_people=most, progress=progress)
+        found = people_needed(
+            plan,
+            coming,
+            known,
+            epsilons_per_km=epsilons,
+            selected_for_one=selected_for_one,
+            max_people=most,
+            progress=progress,
+        )
     if json:
         show_json({"options": [asdict(one) for one in found], **places})
         return
-    header = ["ε per km", "ask", "select for each place", "chance of enough", "coverage"]
+    header = ["ε per km", "ask", "select for each place", "chance of enough", "coverage", "devices accept"]
     rows = [
         [
             written_as_logarithm(one.epsilon_per_km),
             "no number is enough" if one.people is None else f"{one.people:,}",
             f"{one.selected:,}",
             f"{one.chance:.0%}",
-            f"{one.coverage.middle:.0%} ({one.coverage.low:.0%} to {one.coverage.high:.0%})",
+            _share_range(one.coverage),
+            ACCEPTED[one.within_defaults],
         ]
         for one in found
     ]
     show_rows(f"So that {coming:,} come to each place", header, rows)
     for one in found:
         if one.advice is not None:
-            note(f"At ε = {written_as_logarithm(one.epsilon_per_km)}: {one.advice}")
+            option = {
+                "asked": f" --most is {most:,} now.",
+                "selected": f" --selected-for-one is {selected_for_one} now.",
+            }
+            more = option.get(one.limit or "", "")
+            note(f"At ε = {written_as_logarithm(one.epsilon_per_km)}: {one.advice}{more}")
+    note(MIDDLE)
 
 
 def _year(
@@ -278,12 +326,22 @@ def _year(
     *,
     json: bool,
 ) -> None:
-    with working("Imagining crowds"):
-        found = year_ahead(plan, request, known, days=days, campaigns=campaigns, fading_per_week=fading)
+    with progress_bar("Imagining crowds") as progress:
+        found = year_ahead(
+            plan, request, known, days=days, campaigns=campaigns, fading_per_week=fading, progress=progress
+        )
     if json:
         show_json({"options": [asdict(one) for one in found], **places})
         return
-    header = ["way", "answers of each person", "ε per km", "campaigns with people", "mean coverage", "devices accept"]
+    header = [
+        "way",
+        "answers of each person",
+        "ε per km",
+        "campaigns with people",
+        "mean coverage",
+        "right after an answer",
+        "devices accept",
+    ]
     rows = [
         [
             {"panel": "a panel", "fresh": "asked anew each time", "split": "the limit split"}[one.kind],
@@ -291,11 +349,17 @@ def _year(
             f"{one.epsilon_per_km:.3g}",
             f"{one.answered} of {campaigns}",
             f"{one.mean:.1%}",
-            "by default" if one.within_defaults else "if owners allow it",
+            _share_range(one.first),
+            ACCEPTED[one.within_defaults],
         ]
         for one in found
     ]
     show_rows(f"{campaigns:,} campaigns in {days // DAYS_PER_WEEK:,} weeks", header, rows)
+    note(MIDDLE)
+
+
+def _share_range(told: LikelyRange) -> str:
+    return f"{told.middle:.0%} ({told.low:.0%} to {told.high:.0%})"
 
 
 def _range(told: LikelyRange) -> str:

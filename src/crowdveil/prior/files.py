@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from crowdveil.area import OUTSIDE, Area
 from crowdveil.area.place_lists import list_places
+from crowdveil.area.place_source import read_people
 from crowdveil.arrays import FloatArray, as_cells
 from crowdveil.codec import is_header, read_number, read_pairs, read_rows, write_atomically
 from crowdveil.errors import FileFormatError, InputError
@@ -44,15 +46,29 @@ def read_prior(path: str | Path, area: Area) -> FloatArray:
     return prior
 
 
-def read_population(path: str | Path, area: Area) -> FloatArray:
+class Population(NamedTuple):
+    """How many people are counted in an area."""
+
+    people: FloatArray
+    """In each cell."""
+    rows: int
+    """How many places the file lists."""
+    outside: int
+    """How many of them lie outside of the area."""
+    people_outside: float
+
+
+def read_population(path: str | Path, area: Area) -> Population:
     """Read how many people are counted in every cell of an area: inhabitants, visitors, customers.
 
     The file is a CSV with the columns `cell,people` or `latitude,longitude,people`, or GeoJSON with points or polygons
     and the property `people`; a polygon counts where its centroid is. What lies in one cell is added up; what lies
-    outside of the area is left out, like rows where nobody is counted.
+    outside of the area is left out and counted. Counts may be 0, and need not be whole numbers.
     """
     people: FloatArray = np.zeros(len(area))
-    for row, place in enumerate(list_places(Path(path)), 1):
+    outside, people_outside = 0, 0.0
+    places = list_places(Path(path), read_people)
+    for row, place in enumerate(places, 1):
         if place.number is None:
             raise FileFormatError(f"{path}: place {row} has no number of people; the column or property is `people`")
         if place.cell is not None:
@@ -60,11 +76,14 @@ def read_population(path: str | Path, area: Area) -> FloatArray:
         else:
             position = np.array([place.latitude, place.longitude], dtype=np.float64)
             cell = int(area.locate(position[:1], position[1:])[0])
-        if cell != OUTSIDE:
+        if cell == OUTSIDE:
+            outside, people_outside = outside + 1, people_outside + place.number
+        else:
             people[cell] += place.number
     if not people.any():
-        raise FileFormatError(f"{path}: nobody is counted in the area")
-    return people
+        where = f"; {outside:,} of {len(places):,} places lie outside of it" if outside else ""
+        raise FileFormatError(f"{path}: nobody is counted in the area{where}")
+    return Population(people, len(places), outside, people_outside)
 
 
 def write_prior(path: str | Path, prior: FloatArray) -> int:
