@@ -61,11 +61,59 @@ def test_explaining_sends_nothing_and_shows_the_figures_if_asked(join: Run, run:
     Path("profile.csv").write_text("cell,probability\n12,0.9\n3,0.9\n17,0.9\n")
     run("device", "create", *MINE)
     told = {run("device", "explain", campaign, *MINE, "--profile", "profile.csv").stdout for _ in range(4)}
-    assert len(told) == 1  # the place is picked once
+    kept = "The place that was picked earlier is kept; what you name now does not change it.\n"
+    assert {text.removeprefix(kept) for text in told} == {min(told, key=len)}  # the place is picked once
+    assert len(told) == 2
     verbose = run("device", "explain", campaign, *MINE, "--profile", "profile.csv", "--verbose").stdout
-    assert verbose.startswith(told.pop().rstrip())
+    assert verbose.startswith(max(told, key=len).rstrip())
     assert "never more than 2ε₀" in verbose
     assert "You have answered no campaign" in run("device", "sent", *MINE).stdout
+
+
+@pytest.mark.parametrize(
+    ("day", "latitude", "longitude", "said"),
+    [
+        ("2034-01-01", 40.72, -73.975, "none lies in the 364 days from"),
+        ("2009-01-01", 40.72, -73.975, "they lie between 2009-01-01 and 2009-01-03"),
+        ("2012-05-20", -73.975, 40.72, "some would with latitude and longitude exchanged"),
+    ],
+)
+def test_traces_that_tell_nothing_are_refused_before_a_place_is_picked(
+    run: Run, campaign: str, day: str, latitude: float, longitude: float, said: str
+) -> None:
+    run("device", "create", *MINE)
+    first = datetime.fromisoformat(day)
+
+    def trace(latitude: float, longitude: float, first: datetime) -> Path:
+        rows = [f"me,{first + timedelta(days=n)}Z,{latitude},{longitude}\n" for n in range(3)]
+        Path("my.csv").write_text("user,time,latitude,longitude\n" + "".join(rows))
+        return Path("my.csv")
+
+    now = ("--today", "2012-05-25")
+    for verb in ("explain", "join"):
+        wrong = run("device", verb, campaign, *MINE, "--data", trace(latitude, longitude, first), *now)
+        refused(wrong, "visits = '3 visits'", said, "Nothing was picked or kept")
+    right = trace(40.72, -73.975, datetime(2012, 5, 20))
+    told = run("device", "explain", campaign, *MINE, "--data", right, *now)
+    assert "which you visit" in told.stdout, told.stderr
+    again = run("device", "explain", campaign, *MINE, "--data", trace(latitude, longitude, first), *now)
+    assert (
+        again.stdout
+        == f"The place that was picked earlier is kept; what you name now does not change it.\n{told.stdout}"
+    )
+
+
+def test_a_device_that_was_elsewhere_is_outside_and_odd_visits_are_left_out(run: Run, campaign: str) -> None:
+    run("device", "create", *MINE)
+    elsewhere = [f"me,2012-05-{day:02}T12:00:00Z,48.1,11.5\n" for day in range(1, 23)]
+    old = "me,1970-01-02T00:00:00Z,48.1,11.5\n"
+    Path("my.csv").write_text("".join(["user,time,latitude,longitude\n", *elsewhere, elsewhere[0], old]))
+    told = run("device", "explain", campaign, *MINE, "--data", "my.csv", "--today", "2012-05-25")
+    assert "You do not appear to have been in this area." in told.stdout
+    for said in ("dates far from all others: 1970-01-02", 'keep "outlying-dates"'):
+        assert said in told.stderr
+    keep = ("--keep", "outlying-dates")
+    assert "They are kept" in run("device", "explain", campaign, *MINE, "--data", "my.csv", *keep).stderr
 
 
 def test_nothing_is_sent_unless_its_owner_agrees(run: Run, campaign: str) -> None:

@@ -15,12 +15,13 @@ from crowdveil.cli.connection import SERVER, Server
 from crowdveil.cli.console import Verb, note, show, working
 from crowdveil.cli.device_ledger import LedgerFile, Verbose, app
 from crowdveil.cli.options import missing, read_day, refuse, taking
-from crowdveil.cli.traces import TraceSource, read_source, source
+from crowdveil.cli.traces import KEEP_HELP, TraceSource, inspect_source, read_oddities, read_source, source
 from crowdveil.client import Device, DeviceSettings, HttpTransport, InviteLink, LocationHistory
 from crowdveil.client.device_status import describe_use_of_answers
 from crowdveil.client.explain import Explanation
 from crowdveil.client.history import read_profile, visits_of
 from crowdveil.errors import FileFormatError
+from crowdveil.traces.inspection import Oddity
 
 __all__ = ["app"]
 
@@ -30,6 +31,9 @@ IdOrLink = Annotated[
 ]
 
 
+KEPT = "The place that was picked earlier is kept; what you name now does not change it."
+
+
 @dataclass(frozen=True)
 class Profiling:
     """What the device's profile is made from."""
@@ -37,18 +41,22 @@ class Profiling:
     user: str | None
     profile: Path | None
     day: date
+    keep: tuple[Oddity, ...] = ()
 
     def history(self, traces: TraceSource) -> LocationHistory:
         """Read the traces of the device's owner, or the profile."""
         if self.profile is not None:
-            refuse({"data": traces.data, "user": self.user}, "can't be combined with --profile")
+            refuse(
+                {"data": traces.data or None, "user": self.user, "keep": self.keep or None},
+                "can't be combined with --profile",
+            )
             return read_profile(self.profile)
-        if traces.data is None:
+        if not traces.data:
             raise missing("data", "name the traces of the device's owner, or a --profile")
         visits = read_source(traces)
         if self.user is None and len(visits.users) > 1:
             raise missing("user", f"the traces are of {len(visits.users):,} people, such as {visits.users[0]!r}")
-        return visits_of(visits, self.user)
+        return inspect_source(visits_of(visits, self.user), keep=self.keep, skip=("one-week-users",))
 
 
 def profiling(
@@ -62,9 +70,10 @@ def profiling(
     today: Annotated[
         str | None, typer.Option(help="Pretend that it is this day, to try old traces.", metavar="YYYY-MM-DD")
     ] = None,
+    keep: Annotated[str | None, typer.Option(help=KEEP_HELP, metavar="LIST")] = None,
 ) -> Profiling:
     """Read what the device's profile is made from."""
-    return Profiling(user, profile, date.today() if today is None else read_day("today", today))
+    return Profiling(user, profile, date.today() if today is None else read_day("today", today), read_oddities(keep))
 
 
 @contextmanager
@@ -157,7 +166,8 @@ def explain_campaign(
     history = made_from.history(traces)
     with _connected(campaign, server, ledger, made_from.day) as (device, name, link):
         checked = device.check_campaign(name, link)
-        typer.echo(_told(device.explain(checked, device.place(checked, history)), verbose))
+        place, kept = device.pick_place(checked, history)
+        typer.echo(_told(device.explain(checked, place, kept=kept), verbose))
 
 
 @app.command(cls=Verb, epilog="Example: crowdveil device status noise-map --ledger mine.ledger")
@@ -192,4 +202,5 @@ def leave(campaign: Id, ledger: LedgerFile, server: Server = SERVER) -> None:
 
 
 def _told(explanation: Explanation, verbose: bool) -> str:
-    return f"{explanation.text}\n\n{explanation.figures}" if verbose else explanation.text
+    text = f"{KEPT}\n{explanation.text}" if explanation.kept else explanation.text
+    return f"{text}\n\n{explanation.figures}" if verbose else text

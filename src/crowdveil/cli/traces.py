@@ -185,13 +185,19 @@ def read_source(source: TraceSource) -> Visits:
 
 
 def inspect_source(
-    visits: Visits, *, keep: Sequence[Oddity] = (), min_weeks: int = 1, distinct: bool = False
+    visits: Visits,
+    *,
+    keep: Sequence[Oddity] = (),
+    min_weeks: int = 1,
+    distinct: bool = False,
+    skip: Sequence[str] = (),
 ) -> Visits:
-    """Print what is odd about some visits; return them without what is left out."""
+    """Print what is odd about some visits, apart from some kinds; return them without what is left out."""
     with working("looking at the visits"):
         inspection = inspect_visits(visits, keep=keep, min_weeks=min_weeks, distinct=distinct)
     for finding in inspection.findings:
-        warn(finding.text)
+        if finding.kind not in skip:
+            warn(finding.text)
     return inspection.visits
 
 

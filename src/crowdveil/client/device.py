@@ -158,9 +158,16 @@ class Device:
 
         It is stored before it is returned, so that declining and asking again gives the same place.
         """
+        return self.pick_place(checked, history)[0]
+
+    def pick_place(self, checked: CheckedCampaign, history: LocationHistory) -> tuple[Place, bool]:
+        """Return the same, and whether the place was picked earlier, so that this history changed nothing."""
         excluded, least_delta = list(self.ledger.excluded().values()), self.ledger.limits().delta
+        kept = True
 
         def pick() -> Place:
+            nonlocal kept
+            kept = False
             return place_to_report(
                 history,
                 checked.area,
@@ -171,10 +178,14 @@ class Device:
                 random_below=self._random_below,
             )
 
-        return self.ledger.keep_place(checked.key, checked.terms.hash, excluded_cells(checked.area, excluded), pick)
+        never = excluded_cells(checked.area, excluded)
+        return self.ledger.keep_place(checked.key, checked.terms.hash, never, pick), kept
 
-    def explain(self, checked: CheckedCampaign, place: Place) -> Explanation:
-        """Explain what would leave the device, what others can learn from it at most, and what it costs."""
+    def explain(self, checked: CheckedCampaign, place: Place, *, kept: bool = False) -> Explanation:
+        """Explain what would leave the device, what others can learn from it at most, and what it costs.
+
+        `kept` says whether the place was picked earlier.
+        """
         terms, policy, before = checked.terms, checked.policy, self.ledger.spent_ever()
         has_place, neighbour_km = place.cell != NULL, checked.area.nearest_neighbour_km
         excluded_here = bool(excluded_cells(checked.area, list(self.ledger.excluded().values())))
@@ -201,7 +212,7 @@ class Device:
             f"Policy, the same for everyone: {policy.hash}.",
             f"Terms: {terms.hash}. Server's key: {terms.server_key}.",
         ]
-        return Explanation("\n".join(text), "\n".join(figures))
+        return Explanation("\n".join(text), "\n".join(figures), kept)
 
     def join(
         self,
@@ -401,8 +412,8 @@ class Device:
                     f"{other.policy_hash[:12]}.",
                 )
             since = self._monotonic()
-            place = self.place(checked, history)
-            if agree is not None and not agree(self.explain(checked, place)):
+            place, kept = self.pick_place(checked, history)
+            if agree is not None and not agree(self.explain(checked, place, kept=kept)):
                 raise OwnerDeclined(f"You declined to answer campaign {campaign}. This phone sent nothing.")
             self._wait_for_interval(since)
             seat = self._seat(checked, invite)

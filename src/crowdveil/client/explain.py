@@ -83,6 +83,8 @@ class Explanation:
     """Short sentences for the participant."""
     figures: str
     """The exact bounds, the certificate and the hash of the policy."""
+    kept: bool = False
+    """Whether the place was picked earlier, so that the history that was given now changed nothing."""
 
     def __str__(self) -> str:
         return self.text

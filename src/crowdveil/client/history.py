@@ -45,6 +45,32 @@ def profile_of_history(
     return history
 
 
+def check_usable(visits: Visits, area: Area, periods: Periods) -> None:
+    """Refuse visits from which nothing can be told, because "never in this area" would be kept as the answer.
+
+    Being elsewhere is an answer; having no visit in the periods, or only ones with swapped coordinates, is not.
+    """
+    if not len(visits):
+        return
+    how_many = f"{len(visits):,} visit{'s' * (len(visits) != 1)}"
+    if not (periods.number(visits.local_s) >= 0).any():
+        first, last = (np.datetime64(int(end), "s").astype("datetime64[D]") for end in np.sort(visits.local_s)[[0, -1]])
+        what = (
+            f"none lies in the {len(periods) * periods.days} days from {periods.start} that the campaign looks at; "
+            f"they lie between {first} and {last}. Nothing was picked or kept: check the times"
+        )
+        raise InputError("visits", how_many, what)
+    if (area.locate(visits.latitude, visits.longitude) >= 0).any():
+        return
+    fits = np.abs(visits.longitude) <= 90
+    if (area.locate(visits.longitude[fits], visits.latitude[fits]) >= 0).any():
+        what = (
+            "none lies in the campaign's area, but some would with latitude and longitude exchanged. Nothing was "
+            "picked or kept: exchange the two columns"
+        )
+        raise InputError("visits", how_many, what)
+
+
 def without_excluded(
     history: LocationHistory, area: Area, excluded: Sequence[ExcludedPlace]
 ) -> tuple[LocationHistory, set[int]]:
@@ -71,11 +97,14 @@ def place_to_report(
     """Return the cell to draw from and its grade, or `NULL`; excluded places are never reported.
 
     Where the terms protect grades, everyone who was seen in the area has a place; otherwise only those with a frequent
-    place do, as in the paper. Constants that the terms publish are asked only about places whose shipped prediction
-    reaches `least_delta`, the owner's limit: they can refine what this device thinks likely, and nothing else.
+    place do, as in the paper. Visits that tell nothing are refused. Constants that the terms publish are asked only
+    about places whose shipped prediction reaches `least_delta`, the owner's limit: they can refine what this device
+    thinks likely, and nothing else.
     """
-    allowed, never = without_excluded(history, area, excluded)
     periods = history_periods(terms.period, today)
+    if isinstance(history, Visits):
+        check_usable(history, area, periods)
+    allowed, never = without_excluded(history, area, excluded)
     shipped = profile_of_history(allowed, area, periods)
     profile = {cell: probability for cell, probability in shipped.items() if cell not in never}
     if terms.profile_constants is not None:
@@ -96,9 +125,7 @@ def visits_of(visits: Visits, user: str | None = None) -> Visits:
         return visits
     if user not in visits.users:
         raise InputError("user", user, f"should be one of the {len(visits.users):,} people in the traces, {some}")
-    mine = visits.user == visits.users.index(user)
-    columns = (visits.utc_s, visits.offset_s, visits.latitude, visits.longitude)
-    return Visits((user,), np.zeros(int(mine.sum()), dtype=np.int64), *(one[mine] for one in columns))
+    return visits.of_users([name == user for name in visits.users])
 
 
 def read_profile(path: str | Path) -> dict[int, float]:
