@@ -43,7 +43,9 @@ def plan_a_panel(screen: Screen) -> None:
     """Through the wizard: six people answer twice, 30 days apart."""
     page = screen.page
     page.evaluate("location.hash = '#/new'")
-    page.get_by_text("204 cells").wait_for()
+    page.get_by_label("North").fill("40.76")
+    page.get_by_label("East").fill("-73.96")
+    page.get_by_text("70 cells").wait_for()
     page.get_by_role("button", name="Next: Targets").click()
     page.get_by_label("Ask once, select often").check()
     page.get_by_text("All cells can be asked for.").wait_for()
@@ -166,14 +168,15 @@ def test_a_panel_with_a_list_of_places_asks_for_others_only_if_told_to(look: Loo
         page.get_by_text("1 place is not among the panel’s places").wait_for()
         assert page.get_by_role("button", name="Select …").is_disabled()
         page.get_by_label("Ask for them all the same").check()
-        page.get_by_role("cell", name="1 (cell 3)").wait_for()
         page.get_by_label("People", exact=True).fill("1")
+        page.get_by_role("cell", name="1 (cell 3)").wait_for()
         screen.shoot("panel-other-cells")
         select(page, "1 person", 1)
 
 
 def test_a_participant_renews_an_answer_only_with_a_yes_and_pays_again(look: Look, server: Server, mine: Path) -> None:
-    start(server, "renewed", panel=True, wanted=None, rounds=2, renewal_s=2, users=4, targets=tuple(range(10)))
+    schedule: dict[str, Any] = {"rounds": 2, "renewal_s": 2, "deadline_s": None}
+    start(server, "renewed", panel=True, wanted=None, users=4, targets=tuple(range(10)), **schedule)
     with look("join") as screen, Crowd(server.url, "renewed") as crowd:
         page = screen.page
         page.goto("/join/renewed")
@@ -191,19 +194,19 @@ def test_a_participant_renews_an_answer_only_with_a_yes_and_pays_again(look: Loo
             page.get_by_text("The panel asks again")
         ).wait_for()
         screen.shoot("panel-renewal")
+        page.wait_for_timeout(2000)  # a device renews no sooner than two seconds after its answer
         page.get_by_role("button", name="Look at the renewal").click()
         page.get_by_text("You answered this panel before").wait_for()
         page.get_by_role("button", name="Do not renew").click()
         page.get_by_text("Your answer was used once").wait_for()
 
-        page.wait_for_timeout(2000)  # a device renews no sooner than two seconds after its answer
         page.get_by_role("button", name="Look at the renewal").click()
         page.get_by_role("button", name="Pick my place").click()
         page.get_by_role("button", name=BUTTON).wait_for()
         screen.shoot("panel-renewing")
         press(page)
         page.get_by_role("heading", name=DELIVERED).wait_for()
-        page.get_by_text("Your answer was not used for a selection yet.").wait_for()
+        page.get_by_text("Your answer in round 2 was not used for a selection yet.").wait_for()
         assert not page.get_by_role("button", name="Look at the renewal").count()
         page.get_by_role("link", name="This device").first.click()
         page.get_by_text("You have answered 2 campaigns").wait_for()
