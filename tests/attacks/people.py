@@ -15,6 +15,7 @@ from crowdveil.arrays import FloatArray, IntArray
 from crowdveil.certify import AcceptedReport, Certificate, combined_loss, guess_bound
 from crowdveil.client import Device, DeviceSettings, Ledger, RetryPolicy
 from crowdveil.client.events import LedgerEntry
+from crowdveil.client.ledger import utc_now
 from crowdveil.errors import CrowdveilError
 from crowdveil.limits import check_policy
 from crowdveil.traces.visits import Visits
@@ -48,7 +49,7 @@ def device(path: Path, transport: Any, **options: Any) -> Device:
     A policy is read and certified once for all devices of this process, as `Device` allows.
     """
     if not path.exists():
-        Ledger.create(path)
+        Ledger.create(path, clock=options.get("clock", utc_now))
     fixed: dict[str, Any] = {"sleep": lambda _: None, "today": lambda: TODAY, "read_policy": _read, "check": _check}
     return Device(SETTINGS, path, transport, **{**fixed, **options})
 

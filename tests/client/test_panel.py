@@ -309,7 +309,7 @@ def test_the_tenth_of_a_period_that_clocks_may_differ_by_does_not_add_up(tmp_pat
     server, now = panel_server(), [0]
     server.terms["renewal_s"] = PERIOD_S
     mine = device(tmp_path, server, lambda: in_seconds(now[0]))
-    mine.join(NAME, HISTORY)
+    mine.join(NAME, HISTORY, invite="first")
     server.round, now[0] = 1, PERIOD_S - PERIOD_S // 10
     mine.renew(NAME, HISTORY)
     server.round, now[0] = 2, 2 * now[0]
@@ -324,7 +324,7 @@ def test_a_renewal_that_was_interrupted_keeps_to_the_schedule_too(tmp_path: Path
     server, now = panel_server(), [0]
     server.terms["renewal_s"] = PERIOD_S
     mine = device(tmp_path, server, lambda: in_seconds(now[0]))
-    mine.join(NAME, HISTORY)
+    mine.join(NAME, HISTORY, invite="first")
     server.round, now[0] = 1, PERIOD_S
     server.interfere = lambda request, reply: no_seat() if request.path.endswith("/seats") else reply
     with pytest.raises(ServerUnreachable):
@@ -340,7 +340,7 @@ def test_a_schedule_of_centuries_is_refused_with_a_date(tmp_path: Path) -> None:
     server = panel_server()
     server.terms["renewal_s"] = 2**53 - 1
     mine = device(tmp_path, server, lambda: in_seconds(0))
-    mine.join(NAME, HISTORY)
+    mine.join(NAME, HISTORY, invite="first")
     server.round = 1
     with pytest.raises(CampaignRefused, match="from 2070-"):
         mine.renew(NAME, HISTORY)
@@ -355,7 +355,7 @@ def begun_in_the_second_round(path: Path, server: FakeServer) -> Device:
     mine = device(path, server)
     server.interfere = lambda request, reply: no_seat() if request.path.endswith("/seats") else reply
     with pytest.raises(ServerUnreachable):
-        mine.join(NAME, HISTORY)
+        mine.join(NAME, HISTORY, invite="first")
     server.interfere = lambda _, reply: reply
     return mine
 

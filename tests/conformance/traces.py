@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,7 @@ me;2024-02-29T24:00:00Z;48.25;11.65;x
 
 def trace_cases(out: Path) -> Iterator[Case]:
     """Each file, in UTC, on the clock it states, and on that of a city."""
+    table = partial(read_table, clock="utc")  # as the page takes times that state no offset
     files: list[tuple[str, str, Callable[..., Visits]]] = [
         ("records.json", json.dumps(RECORDS, indent=1), read_timeline),
         (
@@ -139,9 +141,9 @@ def trace_cases(out: Path) -> Iterator[Case]:
         ("cut.json", json.dumps(RECORDS)[:-40], read_timeline),
         ("track.gpx", GPX, read_gpx),
         ("cut.gpx", GPX[:-30], read_gpx),
-        ("fixes.csv", CSV, read_table),
-        ("comma.csv", "time,latitude,longitude,user\r\n2024-01-01T00:00:00Z,48.0,11.0,me\r\n", read_table),
-        ("columns.csv", "when,lat,lon,user\n1,2,3,me\n", read_table),
+        ("fixes.csv", CSV, table),
+        ("comma.csv", "time,latitude,longitude,user\r\n2024-01-01T00:00:00Z,48.0,11.0,me\r\n", table),
+        ("columns.csv", "when,lat,lon,user\n1,2,3,me\n", table),
     ]
     for name, text, reader in files:
         path = out / f"trace-{name}"

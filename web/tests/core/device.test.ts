@@ -346,7 +346,7 @@ describe("a device in a panel", () => {
 
   test("shows the invite of its first answer again, and begins nothing without one", async () => {
     const { device, server, ledger } = await made(await makePolicy());
-    const invited = (number: number) => ({ terms: { ...PANEL, enrolment: "invite" }, notice: { round: number } });
+    const invited = (number: number) => ({ ...round(number), terms: { ...PANEL, enrolment: "invite" } });
     server.announced = invited(0);
     await expect(device.join(CAMPAIGN, () => SOMEWHERE, agreed)).rejects.toThrow(/This campaign needs an invite link/);
     expect(await ledger.entries()).toEqual([]);

@@ -241,6 +241,7 @@ describe("the participant's worker", () => {
     const seen = await shown(worker);
     await worker.join(null, seen);
     server.announced = { ...server.announced, notice: { round: 1 } };
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
     await worker.checkCampaign();
     const { picked } = await worker.pickPlace();
     server.problem = { path: "/seats", reply: problem(403, "bad-invite", "The invite is unknown or was already used") };
