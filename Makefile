@@ -42,7 +42,7 @@ test: $(READY) browser ## check style and types, then run the tests, including t
 	@echo "== test: pytest"
 	@$(BIN)/python -m pytest -m "not long"
 
-long: $(READY) ## run the longer tests: kills, whole studies, the demo, real traces, statistics; about six minutes
+long: web browser ## run the longer tests: kills, whole studies, the demo, real traces, statistics; about six minutes
 	@echo "== long: pytest, the tests that make test leaves out"
 	@$(BIN)/python -m pytest -m long --durations=12
 	@echo "== long: the browser's device beside the one in Python, on 10,000 policies"

@@ -174,6 +174,7 @@ def test_a_crowd_is_watched_round_by_round_until_the_selection(look: Look, serve
         screen.shoot("dark-finished-rounds")
 
 
+@pytest.mark.long
 def test_whatever_goes_wrong_is_said_in_words(look: Look, server: Server) -> None:
     start(server, "draft", opened=False)
     with look("console") as screen:
@@ -265,6 +266,7 @@ def test_the_keyboard_does_what_the_pointer_does(look: Look, server: Server) -> 
         page.wait_for_function("was => document.querySelector('dl.figures dd').innerText !== was", arg=before)
 
 
+@pytest.mark.long
 def test_the_newest_position_of_a_slider_wins_and_its_curves_follow(look: Look, server: Server) -> None:
     with look("console") as screen:
         page = screen.page
@@ -405,6 +407,7 @@ def test_what_was_true_of_other_numbers_is_not_shown_as_if_it_still_were(
 LONG = "Donaudampfschifffahrtsgesellschaftskapitänin"
 
 
+@pytest.mark.long
 def test_a_plan_outlives_a_reload_and_its_token_and_a_long_word_fits_a_phone(look: Look, server: Server) -> None:
     with look("console") as screen:
         page = screen.page
@@ -461,6 +464,7 @@ def six_by_six_towers(path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_hexagons_are_planned_and_kept_as_a_draft(look: Look, server: Server) -> None:
     with look("console") as screen:
         page = screen.page

@@ -356,6 +356,7 @@ def test_the_page_starts_without_a_network_and_shows_what_was_announced(look: Lo
         page.context.set_offline(False)
 
 
+@pytest.mark.long
 def test_the_kept_page_outlives_what_others_answer_in_its_place(browser: Any, server: Server) -> None:
     start(server, "proxied")
     with Proxy(server.url) as proxy, browser.new_page(base_url=proxy.url) as page:
@@ -413,6 +414,7 @@ def test_two_tabs_draw_once(look: Look, server: Server, mine: Path) -> None:
 # --- every other state ----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, mine: Path, tmp_path: Path) -> None:
     start(server, "greedy", epsilon_per_km=2.0, beyond_default_limits=True)
     start(server, "planned", opened=False)
@@ -482,6 +484,7 @@ def test_whatever_is_in_the_way_is_said_in_words(look: Look, server: Server, min
         page.get_by_role("heading", name=DELIVERED).wait_for()
 
 
+@pytest.mark.long
 def test_pauses_late_reports_and_the_lifetime_limit(look: Look, server: Server, mine: Path) -> None:
     start(server, "pause", users=12)
     start(server, "late", users=12)
@@ -571,6 +574,7 @@ def test_a_round_that_moves_on_is_shown_before_anything_is_drawn(look: Look, ser
         page.get_by_role("heading", name=DELIVERED).wait_for()
 
 
+@pytest.mark.long
 def test_loading_importing_and_blocked_storage_are_drawn_too(look: Look, server: Server, tmp_path: Path) -> None:
     start(server, "slow")
     with look("join") as screen:

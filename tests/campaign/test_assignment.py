@@ -99,6 +99,7 @@ def test_the_best_pair_first_can_spend_people_at_the_wrong_place() -> None:
     assert assign(sizes, worth, wanted).tolist() == [[0, 1], [1, 0]]
 
 
+@pytest.mark.long
 def test_the_best_pair_first_loses_up_to_two_percent_of_a_small_crowd_and_nothing_of_a_large_one() -> None:
     town = square_town(15)
     lost: dict[int, list[float]] = {220: [], 3000: []}

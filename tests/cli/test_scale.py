@@ -25,6 +25,7 @@ PATIENCE_S = 30.0
 FEW = ("--methods", "none,random", "--rounds", "2")
 
 
+@pytest.mark.long
 def test_a_synthetic_city_is_compared_and_written(run: Run) -> None:
     result = run("scale", "--users", "400", "--weeks", "6", "--delta", "0.5", "--rounds", "2", "--out", "scaled")
     assert result.exit_code == 0, result.stderr

@@ -184,7 +184,7 @@ with local_server(Path(sys.argv[1])) as server:
 """
 
 
-@pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("told", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGTERM])
 def test_who_is_told_to_end_leaves_no_server_behind(tmp_path: Path, told: signal.Signals) -> None:
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None

@@ -58,6 +58,7 @@ def test_a_file_is_no_folder_to_write_to(run: Run, tmp_path: Path) -> None:
     refused(run("study", "tower-city", "--out", str(tmp_path / "out")), "is a file; name a folder")
 
 
+@pytest.mark.long
 def test_a_study_prints_its_claims_and_says_what_was_written(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

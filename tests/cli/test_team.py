@@ -80,6 +80,7 @@ def test_a_team_is_made_shares_a_campaign_and_is_taken_apart(
     assert lines[0]["number"] < int(earlier[1])
 
 
+@pytest.mark.long
 def test_a_revoked_token_works_in_no_other_server_process(service: LocalServer) -> None:
     """Nor that of an operator who was removed: the very next request is refused, at both addresses."""
     command = [sys.executable, "-m", "crowdveil", "serve", "--data", str(service.token_file.parent), "--port", "0"]

@@ -10,6 +10,8 @@ import pytest
 
 from tests.conformance.vectors import write_vectors
 
+pytestmark = pytest.mark.xdist_group("vectors")  # they are written once
+
 
 @pytest.fixture(scope="module")
 def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -47,6 +49,7 @@ def test_every_kind_of_vector_has_cases_that_pass_and_cases_that_are_refused(vec
     assert {refusal is None for refusal in refusals} == {True, False}
 
 
+@pytest.mark.long
 def test_the_same_seed_writes_the_same_vectors(vectors: Path, tmp_path: Path) -> None:
     write_vectors(tmp_path, policies=240)
     for path in sorted(vectors.iterdir()):

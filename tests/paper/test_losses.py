@@ -148,6 +148,7 @@ def test_whether_a_part_loses_anything_is_decided_by_its_interval() -> None:
     assert [claim.verdict for claim in common_claims(clear) if "loses coverage" in claim.text][:3] == [HOLDS] * 3
 
 
+@pytest.mark.long
 def test_finished_studies_are_shown_side_by_side(tmp_path: Path) -> None:
     made = [*records_of_losses(2), *rocs.records(SOURCE, QUICK), *calibrations.records(SOURCE, QUICK)]
     for name in ("one", "two"):

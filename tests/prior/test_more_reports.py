@@ -71,6 +71,7 @@ def check(name: str, sizes: tuple[int, ...]) -> None:
     assert not wrong, "\n".join([*wrong, table])
 
 
+@pytest.mark.long
 def test_more_reports_help_in_a_smooth_town() -> None:
     check("bumps of 2 km", (5_000,))
 

@@ -93,6 +93,7 @@ def many_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
+@pytest.mark.long
 def test_eleven_hundred_half_sent_requests_are_cut_off_while_the_server_goes_on(tmp_path: Path) -> None:
     with serving(tmp_path, {"request_s": REQUEST_S}, []) as url, many_files():
         kinds = [*HALF.values()]
@@ -114,7 +115,14 @@ def test_eleven_hundred_half_sent_requests_are_cut_off_while_the_server_goes_on(
         assert httpx.get(f"{url}/healthz", timeout=10).status_code == 200
 
 
-@pytest.mark.parametrize("what", ["half of the headers", "half of a body", "an empty line"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "half of the headers",
+        pytest.param("half of a body", marks=pytest.mark.long),
+        pytest.param("an empty line", marks=pytest.mark.long),
+    ],
+)
 def test_whoever_sends_a_byte_now_and_then_is_cut_off_too(tmp_path: Path, what: str) -> None:
     with serving(tmp_path, {"request_s": REQUEST_S}, []) as url:
         with connect(url) as line:
@@ -154,6 +162,7 @@ def test_headers_that_were_prepared_are_sent_once_and_before_a_connection_is_clo
             assert b"content-length" not in received
 
 
+@pytest.mark.long
 def test_a_large_body_over_a_slow_line_arrives(tmp_path: Path) -> None:
     size = 400_000
     with serving(tmp_path, {"request_s": 1.0}, []) as url, connect(url) as line:

@@ -146,6 +146,7 @@ def test_workers_share_a_campaign_are_replaced_and_end_together(postgresql: Call
         assert server.events()[-1]["event"] == "stopped"
 
 
+@pytest.mark.long
 def test_requests_that_have_begun_are_answered_and_workers_outlive_nobody(
     postgresql: Callable[[], str], tmp_path: Path
 ) -> None:

@@ -83,6 +83,7 @@ def test_all_blocks_live_in_one_town(population: SyntheticPopulation) -> None:
     assert np.abs(share[0] - share[1]).sum() < 0.5 * np.abs(share[0] - foreign).sum()
 
 
+@pytest.mark.long
 def test_the_file_of_people_holds_every_block(
     population: SyntheticPopulation, rows: pa.Table, engine: Engine, tmp_path: Path
 ) -> None:
@@ -106,7 +107,7 @@ def test_none_and_random_are_the_lowest_tickets(crowd: LargeCrowd, rows: pa.Tabl
         assert found.coverage == hits[chosen].sum() / (2 * wanted)
 
 
-@pytest.mark.parametrize("algorithm", ["algorithm-2", "crowdveil"])
+@pytest.mark.parametrize("algorithm", ["algorithm-2", pytest.param("crowdveil", marks=pytest.mark.long)])
 def test_a_campaign_is_that_of_arrays(crowd: LargeCrowd, rows: pa.Table, algorithm: str) -> None:
     """Driven by hand with the same words; the groups selected whole are those that `select` takes."""
     ours = algorithm == "crowdveil"
@@ -231,6 +232,7 @@ def test_a_grid_covers_the_town(population: SyntheticPopulation) -> None:
     assert (located >= 0).mean() > 0.9
 
 
+@pytest.mark.long
 def test_a_file_that_cannot_be_finished_is_not_left_behind(population: SyntheticPopulation, tmp_path: Path) -> None:
     def stop(done: int, of: int) -> None:
         raise KeyboardInterrupt

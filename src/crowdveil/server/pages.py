@@ -10,6 +10,7 @@ import gzip
 import mimetypes
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
 
@@ -27,17 +28,20 @@ _TILES = re.compile(r"(https?)://(\{s\}\.)?([A-Za-z0-9.-]+(?::\d+)?)/((?:[A-Za-z
 
 @dataclass(frozen=True)
 class PageFile:
-    """A file of the pages, plain and compressed."""
+    """A file of the pages."""
 
     data: bytes
-    compressed: bytes
     media_type: str
 
     @classmethod
     def of(cls, name: str, data: bytes) -> PageFile:
-        """Compress a file once, at the highest level."""
-        kind = TYPES.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return cls(data, gzip.compress(data, 9, mtime=0), kind)
+        """Tell the type of a file by its name."""
+        return cls(data, TYPES.get(Path(name).suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream")
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The same at the highest level, from when it is first asked for."""
+        return gzip.compress(self.data, 9, mtime=0)
 
 
 def add_pages(app: FastAPI, tile_url: str | None, folder: Path = FOLDER) -> None:
