@@ -113,7 +113,11 @@ def wake_at_each_line(wake: threading.Event) -> None:
     threading.Thread(target=read, daemon=True).start()
 
 
+_writing = threading.Lock()
+
+
 def write_to_parent(line: bytes) -> None:
-    """Send a line to the server."""
-    sys.stdout.buffer.write(line + b"\n")
-    sys.stdout.buffer.flush()
+    """Send a line to the server; any thread may."""
+    with _writing:
+        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.flush()

@@ -11,6 +11,7 @@ selections (selections.py), also once it is closed.
 What to do next follows from the database alone. So a scheduler can be killed at any moment and another one continues,
 and several schedulers of several servers do each step once: the first one wins, by constraints of the database. A claim
 only avoids duplicate work. It is renewed while a policy is being made, and expires soon after its holder has ended.
+Campaigns are advanced side by side (lanes.py).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from crowdveil.campaign.from_wire import expectation_message, plan_from_wire, ro
 from crowdveil.campaign.state import select_so_far
 from crowdveil.errors import CrowdveilError, StoreError
 from crowdveil.server.child_process import wake_at_each_line, write_to_parent
+from crowdveil.server.lanes import Lanes
 from crowdveil.server.services import read_plan
 from crowdveil.server.terms import read_terms
 from crowdveil.store import (
@@ -77,6 +79,8 @@ COUNTING_SHARE = 0.05
 """Largest share of the time that is spent on counting the reports of a large round."""
 RETRY_S = 60.0
 """Seconds until a campaign that failed is tried again."""
+SWITCH_S = 0.0005
+"""How long a thread computes before another one may: a tenth of Python's own, because most have little to do."""
 
 
 @dataclass(frozen=True)
@@ -99,26 +103,34 @@ class Scheduler:
         self._not_before: dict[str, float] = {}
 
     def step(self, now: int) -> list[SchedulerEvent]:
-        """Do what is due now; a campaign that fails does not delay the others."""
+        """Do what is due now, one campaign after the other; one that fails does not delay the others."""
+        return [event for campaign in self.unfinished() for event in self.advance(campaign, now)]
+
+    def unfinished(self) -> list[Campaign]:
+        """Return the campaigns in which something may be due, the oldest first."""
+        return [
+            campaign
+            for campaign in list_campaigns(self._store)
+            if campaign.state not in ("draft", "finished") and monotonic() >= self._not_before.get(campaign.id, 0.0)
+        ]
+
+    def advance(self, campaign: Campaign, now: int) -> list[SchedulerEvent]:
+        """Do what is due in one campaign; different campaigns can be advanced by different threads."""
         events: list[SchedulerEvent] = []
-        for campaign in list_campaigns(self._store):
-            if campaign.state in ("draft", "finished") or monotonic() < self._not_before.get(campaign.id, 0.0):
-                continue
-            try:
-                before = len(events)
-                events += self._advance(campaign, now)
-                if campaign.failure is not None and len(events) > before:
-                    set_failure(self._store, campaign.id, None)
-            except StoreError:
-                raise
-            except Exception as error:  # of any kind: a process that ends here would stop all campaigns
-                found = get_campaign(self._store, campaign.id)
-                if found is not None and found.state != campaign.state:
-                    continue  # an operator closed it meanwhile; the next step sees that
-                self._not_before[campaign.id] = monotonic() + RETRY_S
-                reason = str(error) if isinstance(error, CrowdveilError) else f"{type(error).__name__}: {error}"
-                set_failure(self._store, campaign.id, reason)
-                events.append(SchedulerEvent("campaign-failed", campaign.id, reason=reason))
+        try:
+            events.extend(self._advance(campaign, now))
+            if campaign.failure is not None and events:
+                set_failure(self._store, campaign.id, None)
+        except StoreError:
+            raise
+        except Exception as error:  # of any kind: a process that ends here would stop all campaigns
+            found = get_campaign(self._store, campaign.id)
+            if found is not None and found.state != campaign.state:
+                return events  # an operator closed it meanwhile; the next step sees that
+            self._not_before[campaign.id] = monotonic() + RETRY_S
+            reason = str(error) if isinstance(error, CrowdveilError) else f"{type(error).__name__}: {error}"
+            set_failure(self._store, campaign.id, reason)
+            events.append(SchedulerEvent("campaign-failed", campaign.id, reason=reason))
         return events
 
     def _advance(self, campaign: Campaign, now: int) -> Iterator[SchedulerEvent]:
@@ -255,28 +267,46 @@ def step(store: Store, now: int) -> list[SchedulerEvent]:
 
 
 def main() -> None:
-    """Advance campaigns until the server ends."""
+    """Advance campaigns, side by side, until the server ends."""
     wake = threading.Event()
     wake_at_each_line(wake)
+    sys.setswitchinterval(SWITCH_S)
     with threadpool_limits(1, user_api="blas"), open_store(os.environ[DATABASE]) as store:
         scheduler = Scheduler(store)
+
+        def advance(name: str) -> bool:
+            """Do what is due in a campaign, as it is by now; return whether the next step may be due at once."""
+            try:
+                campaign = get_campaign(store, name)
+                events = [] if campaign is None else scheduler.advance(campaign, int(time()))
+            except StoreError as error:
+                _tell(SchedulerEvent("store-unavailable", "", reason=str(error)))
+                threading.Event().wait(IDLE_S)
+                return False
+            for one in events:
+                _tell(one)
+            return bool(events)
+
+        lanes = Lanes(advance, wake)
         while True:
             heard = wake.wait(IDLE_S)
             wake.clear()
             try:
-                for one in scheduler.step(int(time())):
-                    write_to_parent(json.dumps(asdict(one)).encode())
-                    wake.set()  # the next step may be due at once
+                lanes.offer([campaign.id for campaign in scheduler.unfinished()])
             except StoreError as error:
-                write_to_parent(json.dumps(asdict(SchedulerEvent("store-unavailable", "", reason=str(error)))).encode())
+                _tell(SchedulerEvent("store-unavailable", "", reason=str(error)))
                 threading.Event().wait(IDLE_S)
             if heard:
                 threading.Event().wait(BUSY_S)
+
+
+def _tell(event: SchedulerEvent) -> None:
+    write_to_parent(json.dumps(asdict(event)).encode())
 
 
 if __name__ == "__main__":
     try:
         main()
     except StoreError as error:
-        write_to_parent(json.dumps(asdict(SchedulerEvent("store-unavailable", "", reason=str(error)))).encode())
+        _tell(SchedulerEvent("store-unavailable", "", reason=str(error)))
         sys.exit(1)
