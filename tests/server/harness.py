@@ -178,6 +178,11 @@ class ServerHarness:
         path = f"/v1/campaigns/{NAME}/seats"
         return self._portal.start_task_soon(lambda: self.client.post(path, content=body, headers=JSON))
 
+    def preview_later(self, new: CampaignPlan) -> Future[httpx.Response]:
+        """Ask for a preview without waiting for the answer."""
+        path, headers = "/v1/operator/preview?curves=no", {**JSON, **AS_OPERATOR}
+        return self._portal.start_task_soon(lambda: self.client.post(path, content=new.to_bytes(), headers=headers))
+
     def _request(
         self, method: str, path: str, body: bytes | AsyncIterator[bytes] | None, headers: dict[str, str]
     ) -> httpx.Response:

@@ -373,6 +373,20 @@ def test_curves_that_take_too_long_are_cut_short_but_for_the_chosen_point(tmp_pa
     assert [one.cover for one in shown.covers] == ["any", "each"]
 
 
+def test_a_large_preview_delays_no_small_one_and_is_stopped_when_nobody_waits_for_it(tmp_path: Path) -> None:
+    with limited(tmp_path, Previews(NEVER_S, NEVER_S)) as server:
+        targets = tuple(range(0, 400, 6))
+        large = plan(
+            area=square_town(20).describe(), targets=targets, wanted=None, numbers=(7,) * len(targets), users=670
+        )
+        waiting = server.preview_later(large)  # the targets compete for everyone: this takes half a minute
+        shown = server.operate("POST", "/preview?curves=no", plan().to_bytes())
+        assert shown.status_code == 200
+        assert not waiting.done()
+        waiting.cancel()
+        assert server.operate("POST", "/preview?curves=no", plan(users=13).to_bytes()).status_code == 200
+
+
 @contextmanager
 def limited(folder: Path, previews: Previews) -> Iterator[ServerHarness]:
     """A server whose previews have these limits."""

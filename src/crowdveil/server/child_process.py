@@ -66,6 +66,7 @@ class ChildProcess:
             except TimeoutError:
                 with suppress(ProcessLookupError):
                     process.kill()
+                await process.wait()
         if self._watch is not None:
             self._watch.cancel()
             with suppress(asyncio.CancelledError):

@@ -1,7 +1,8 @@
 """Compute the expected coverage of a planned campaign in processes of its own, so that no device waits for it.
 
-An operator who moves a slider waits for the chosen point, so one process computes only that. Another one computes the
-curves around it, point by point, until the operator no longer waits for them.
+An operator who moves a slider waits for the chosen point, so some processes compute only that. Others compute the
+curves around it, point by point, until the operator no longer waits for them. There are several of both, so that nobody
+waits for another operator's large plan; each is started when all before it are busy.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 TIMEOUT_S = 60.0
 CURVES_S = 20.0
 """After this time no further point of the curves is begun; those that are missing are left out."""
+POINT_SOLVERS, CURVE_SOLVERS = 3, 2
+"""How many previews are computed at once; each process needs some 150 MB."""
+STOP_S = 0.2
+"""How long a process may take to end; it keeps nothing."""
 MAX_CACHED = 256
 """Answers that a process caches; sliders often return to an earlier position."""
 LOW_PRIORITY = "CROWDVEIL_LOW_PRIORITY"
@@ -42,17 +47,18 @@ Disconnected = Callable[[], Awaitable[bool]]
 
 
 class Previews:
-    """Compute previews; both processes start with the first preview."""
+    """Compute previews; the first processes start with the first preview."""
 
     def __init__(self, timeout_s: float = TIMEOUT_S, curves_s: float = CURVES_S) -> None:
         self._timeout_s, self._curves_s = timeout_s, curves_s
-        self._point_solver, self._curve_solver = _Solver({}), _Solver({LOW_PRIORITY: "yes"})
+        self._points = _Solvers({}, POINT_SOLVERS)
+        self._curves = _Solvers({LOW_PRIORITY: "yes"}, CURVE_SOLVERS)
 
     async def of(self, new: CampaignPlan, disconnected: Disconnected, *, curves: bool = True) -> Preview:
         """Preview a plan that was checked; refuse if the client disconnects while it waits."""
         try:
             async with asyncio.timeout(self._timeout_s):
-                chosen = await self._point_solver.solve(new, disconnected)
+                chosen = await self._points.solve(new, disconnected)
                 if not curves:
                     return chosen
                 begun = monotonic()
@@ -64,7 +70,6 @@ class Previews:
                             points[-1] += await self._point(one, new, chosen, disconnected)
                 covers = [await self._cover(one, new, chosen, disconnected) for one in _other_covers(new)]
         except TimeoutError:
-            await self.stop()
             expected = f"should be fewer, or the cells larger; the preview took longer than {self._timeout_s:g} s"
             raise refuse_input(InputError("targets", len(new.targets), expected)) from None
         except InputError as error:
@@ -79,14 +84,14 @@ class Previews:
 
     async def stop(self) -> None:
         """Stop the processes, if they were started."""
-        await self._point_solver.stop()
-        await self._curve_solver.stop()
+        await self._points.stop()
+        await self._curves.stop()
 
     async def _point(
         self, one: CampaignPlan, new: CampaignPlan, chosen: Preview, disconnected: Disconnected
     ) -> list[PreviewPoint]:
         try:
-            solved = chosen if one == new else await self._curve_solver.solve(one, disconnected)
+            solved = chosen if one == new else await self._curves.solve(one, disconnected)
         except InputError:  # an ε outside the range that can be certified
             return []
         coverage = solved.expected_coverage
@@ -95,7 +100,30 @@ class Previews:
     async def _cover(
         self, one: CampaignPlan, new: CampaignPlan, chosen: Preview, disconnected: Disconnected
     ) -> Expectation:
-        return (chosen if one == new else await self._curve_solver.solve(one, disconnected)).expectation
+        return (chosen if one == new else await self._curves.solve(one, disconnected)).expectation
+
+
+class _Solvers:
+    """Some processes that solve one plan each at a time; the one that was free last is asked first."""
+
+    def __init__(self, environment: Mapping[str, str], number: int) -> None:
+        self._all = [_Solver(environment) for _ in range(number)]
+        self._free: asyncio.LifoQueue[_Solver] = asyncio.LifoQueue()
+        for one in self._all:
+            self._free.put_nowait(one)
+
+    async def solve(self, new: CampaignPlan, disconnected: Disconnected) -> Preview:
+        solver = await self._free.get()
+        try:
+            if await disconnected():
+                raise refuse("unavailable", "the client has disconnected")
+            return await solver.solve(new)
+        finally:
+            self._free.put_nowait(solver)
+
+    async def stop(self) -> None:
+        for one in self._all:
+            await one.stop()
 
 
 class _Solver:
@@ -104,28 +132,36 @@ class _Solver:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._child: ChildProcess | None = None
-        self._lock = asyncio.Lock()
         self._answer: asyncio.Future[bytes] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
 
-    async def solve(self, new: CampaignPlan, disconnected: Disconnected) -> Preview:
-        async with self._lock:
-            if await disconnected():
-                raise refuse("unavailable", "the client has disconnected")
-            if self._child is None:
-                self._child = ChildProcess("crowdveil.server.previews", self._environment, self._on_line)
-                self._child.start()
-            self._answer = asyncio.get_running_loop().create_future()
+    async def solve(self, new: CampaignPlan) -> Preview:
+        if self._child is None:
+            self._child = ChildProcess("crowdveil.server.previews", self._environment, self._on_line, stop_s=STOP_S)
+            self._child.start()
+        self._answer = asyncio.get_running_loop().create_future()
+        try:
             while not self._child.write(new.to_bytes()):
                 await asyncio.sleep(0.05)
             found = json.loads(await self._answer)
+        except asyncio.CancelledError:  # it took too long, and would go on
+            self._end()
+            raise
         if "error" in found:
             raise InputError(**found["error"])
         return Preview.from_bytes(json.dumps(found["preview"]).encode())
 
     async def stop(self) -> None:
+        self._end()
+        await asyncio.gather(*self._ending)
+
+    def _end(self) -> None:
+        """Stop the process in a task of its own: whoever is cancelled cannot wait for it."""
         if self._child is not None:
-            child, self._child = self._child, None
-            await child.stop()
+            ending = asyncio.get_running_loop().create_task(self._child.stop())
+            self._child = None
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     def _on_line(self, line: bytes) -> None:
         if self._answer is not None and not self._answer.done():
