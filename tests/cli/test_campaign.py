@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from crowdveil.campaign.audit import compare_record_with_plan
 from crowdveil.cli.campaign_view import warn_of_wrong_prior
 from crowdveil.client import InviteLink
 from crowdveil.server.local import LocalServer
@@ -190,6 +191,19 @@ def test_a_saved_record_is_audited_without_a_server_and_a_forged_one_found_out(
     assert kept.exit_code == 0
     assert json.loads(kept.stdout)["reproduced"] is True
     record = json.loads(Path("record.json").read_text())
+    compared = run("campaign", "review", "--record", "record.json")
+    assert compared.exit_code == 0, compared.stderr
+    found = compare_record_with_plan(AuditRecord.from_bytes(Path("record.json").read_bytes()))
+    assert f"estimated: {found.estimated.people:.1f} people come ({found.estimated.low} to " in compared.stdout
+    for reason in found.reasons:
+        assert re.search(rf"^{reason.what} .*{re.escape(f'{reason.people:+.1f}')}$", compared.stdout, re.MULTILINE)
+    assert re.search(r"^people who answered +24 +24 ", compared.stdout, re.MULTILINE)
+    told = json.loads(run("campaign", "review", "--record", "record.json", "--json").stdout)
+    assert [one["people"] for one in told["reasons"]] == [one.people for one in found.reasons]
+    refused(run("campaign", "review", "--record", "record.json", "--selection", "2"), "selection = 2", "at most 1")
+    nothing = {**record, "selections": []}
+    Path("nothing.json").write_text(json.dumps(nothing))
+    refused(run("campaign", "review", "--record", "nothing.json"), "has made no selection yet")
     record["rounds"][0]["counts"][0] += 1
     Path("record.json").write_text(json.dumps(record))
     forged = run("campaign", "audit", "--record", "record.json")

@@ -149,6 +149,9 @@ def test_the_newest_selection_is_exported_and_the_list_says_what_was_wanted(run:
     assert "selection: 1 of 2" in run("campaign", "export", NAME, "--selection", "1", "--out", "exported.csv").stdout
     select(run, "--each", "2", "--force")
     assert "2 at each of 1" in run("campaign", "selections", NAME).stdout
+    reviewed = run("campaign", "review", NAME, "--selection", "2")
+    assert "selection: 2 of 3" in reviewed.stdout, reviewed.stderr
+    assert "selection: 3 of 3" in run("campaign", "review", NAME).stdout
 
 
 def test_invites_are_never_written_over_a_file(run: Run, server: ServerHarness) -> None:

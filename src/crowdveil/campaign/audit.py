@@ -29,7 +29,7 @@ from typing import Literal
 
 import numpy as np
 
-from crowdveil.campaign import Plan, SelectionRequest, next_policy, resume
+from crowdveil.campaign import Plan, PlanComparison, SelectionRequest, State, compare_with_plan, next_policy, resume
 from crowdveil.campaign.from_wire import NO_SEED, plan_from_wire, request_from_wire, selection_message
 from crowdveil.campaign.selection import Reports, Selection
 from crowdveil.campaign.state import select_from_panel, select_so_far
@@ -93,10 +93,13 @@ class _ReadRecord:
     rounds: tuple[Round, ...]
     reports: Reports
 
+    def state_at(self, number: int) -> State:
+        """The state from which a selection was made."""
+        return resume(self.plan, self.rounds[: self.record.selections[number].rounds])
+
     def select(self, number: int) -> Selection:
         """Repeat a selection, from the rounds that were closed then and the selections before it."""
-        told = self.record.selections[number]
-        state = resume(self.plan, self.rounds[: told.rounds])
+        told, state = self.record.selections[number], self.state_at(number)
         then = self.reports.in_order(np.flatnonzero(self.reports.round < told.rounds))
         if told.request is None:
             return select_so_far(state, then)
@@ -107,9 +110,20 @@ class _ReadRecord:
 
 def repeat_selection(record: AuditRecord, number: int = 0) -> Selection:
     """Make one of the selections again, from the record alone."""
+    _check_number(record, number)
+    return _read(record).select(number)
+
+
+def compare_record_with_plan(record: AuditRecord, number: int = 0) -> PlanComparison:
+    """Explain why one of the selections brings more or fewer people than was planned."""
+    _check_number(record, number)
+    read, asked = _read(record), record.selections[number].request
+    return compare_with_plan(read.state_at(number), None if asked is None else request_from_wire(asked))
+
+
+def _check_number(record: AuditRecord, number: int) -> None:
     if not 0 <= number < len(record.selections):
         raise InputError("number", number, f"should be below {len(record.selections)}, the number of selections")
-    return _read(record).select(number)
 
 
 def check_record(record: AuditRecord, progress: Progress | None = None) -> AuditVerdict:

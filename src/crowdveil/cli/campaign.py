@@ -11,6 +11,8 @@ import typer
 
 from crowdveil.campaign.audit import check_record
 from crowdveil.cli import campaign_plan, selections
+from crowdveil.cli.campaign_review import REVIEW
+from crowdveil.cli.campaign_review import review as show_review
 from crowdveil.cli.campaign_view import show_verdict, show_view, when
 from crowdveil.cli.connection import operator, operator_if_needed
 from crowdveil.cli.console import Verb, in_bytes, new_app, note, progress_bar, show, show_json, show_rows, working
@@ -282,6 +284,30 @@ def audit(
         show_verdict(found.campaign, verdict)
     if not verdict.reproduced:
         raise typer.Exit(NOT_REPRODUCED)
+
+
+@app.command(cls=Verb, epilog=REVIEW)
+@taking(operator_if_needed)
+def review(
+    server: Callable[[], Operator],
+    campaign: Annotated[
+        str | None, typer.Argument(help="A finished campaign, or a panel.", metavar="ID", show_default=False)
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="A record that was saved, instead of one from the server.", metavar="FILE")
+    ] = None,
+    selection: Annotated[
+        str | None, typer.Option(help="Of a panel: which selection (default: the newest).", metavar="NUMBER")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Say why more or fewer people are expected than was planned.
+
+    The plan assumed how many answer, how many of them are outside, how regular they are and where they are. Each of
+    these is replaced by what the reports say, and the people who come are forecast anew.
+    """
+    number = None if selection is None else read_whole("selection", selection, 1)
+    show_review(_record(server, campaign, record), number, json=json)
 
 
 def _record(server: Callable[[], Operator], campaign: str | None, path: Path | None) -> AuditRecord:
