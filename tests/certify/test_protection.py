@@ -267,6 +267,18 @@ def test_a_symbol_that_only_some_inputs_send_is_never_private() -> None:
     assert certificate.grades.smallest_epsilon == inf
 
 
+@pytest.mark.parametrize(("null", "worst"), [(TOTAL // 2, (9, 4)), (0, (4, 9))])
+def test_the_one_pair_of_which_only_one_sends_a_symbol_is_named(null: int, worst: tuple[int, int]) -> None:
+    """Cell 4 alone differs from being outside: it alone never sends the symbol, or it alone sends it."""
+    cells = np.full(9, null)
+    cells[4] = TOTAL // 2 - null
+    found = certify(two_symbols(square(3), np.append(cells, null), 1.0, 50.0)).null
+    assert found is not None
+    assert found.witness is not None
+    assert (found.witness.sender, found.witness.other, found.witness.symbol) == (*worst, 0)
+    assert found.witness.log_ratio == inf
+
+
 # --- refined symbols, counts, and several faults at once ------------------------------------------------------
 
 
