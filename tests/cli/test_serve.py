@@ -123,7 +123,11 @@ def test_the_folder_of_the_data_is_for_its_owner_alone(run: Run, started: list[d
 def test_limits_are_options(run: Run, started: list[dict[str, Any]]) -> None:
     run("serve", "--seats-per-address", "3", "--request-s", "2.5")
     settings = started[-1]["settings"]
-    assert (settings.seats_per_address, settings.request_s) == (3, 2.5)
+    assert (settings.seats_per_address, settings.request_s, settings.keep_days) == (3, 2.5, None)
+    run("serve", "--keep-days", "30")
+    assert started[-1]["settings"].keep_days == 30
+    for wrong in ("0", "36501", "'1.5'"):
+        refused(run("serve", "--keep-days", wrong.strip("'")), f"keep_days = {wrong}")
     refused(run("serve", "--request-s", "0"), "request_s = 0")
 
 

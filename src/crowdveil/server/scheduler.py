@@ -4,6 +4,7 @@
     open round                      close it when every seat has reported, or at its deadline
     all rounds closed               close the campaign; a panel stays open for selections
     closed campaign                 select participants; the campaign is finished
+    finished campaign               delete it after so many days, if the server keeps it no longer
 
 A panel opens its next round on its public schedule, so many seconds after the one before it. Its operator asks for
 selections (selections.py), also once it is closed.
@@ -42,6 +43,7 @@ from crowdveil.campaign.state import select_so_far
 from crowdveil.errors import CrowdveilError, StoreError
 from crowdveil.server.child_process import wake_at_each_line, write_to_parent
 from crowdveil.server.services import read_plan
+from crowdveil.server.settings import delete_at
 from crowdveil.server.terms import read_terms
 from crowdveil.store import (
     Campaign,
@@ -52,6 +54,7 @@ from crowdveil.store import (
     close_round,
     closed_rounds,
     count_reports,
+    delete_campaign,
     finish_panel,
     get_campaign,
     list_campaigns,
@@ -69,6 +72,8 @@ from crowdveil.wire import RoundNotice, new_private_key
 
 DATABASE = "CROWDVEIL_DATABASE"
 """Environment variable with the URL of the database; other users could read a password in an argument."""
+KEEP_DAYS = "CROWDVEIL_KEEP_DAYS"
+"""Environment variable with the days after which finished campaigns are deleted; empty if they are kept."""
 CLAIM_S, RENEW_S = 15, 5
 """How long a claim lasts, and how often it is renewed."""
 IDLE_S, BUSY_S = 1.0, 0.1
@@ -93,8 +98,9 @@ class SchedulerEvent:
 class Scheduler:
     """Do what is due in every campaign."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, keep_days: int | None = None) -> None:
         self._store = store
+        self._keep_days = keep_days
         self._private_key = signing_key(store, new_private_key())
         self._not_before: dict[str, float] = {}
 
@@ -102,7 +108,7 @@ class Scheduler:
         """Do what is due now; a campaign that fails does not delay the others."""
         events: list[SchedulerEvent] = []
         for campaign in list_campaigns(self._store):
-            if campaign.state in ("draft", "finished") or monotonic() < self._not_before.get(campaign.id, 0.0):
+            if campaign.state == "draft" or monotonic() < self._not_before.get(campaign.id, 0.0):
                 continue
             try:
                 before = len(events)
@@ -113,8 +119,8 @@ class Scheduler:
                 raise
             except Exception as error:  # of any kind: a process that ends here would stop all campaigns
                 found = get_campaign(self._store, campaign.id)
-                if found is not None and found.state != campaign.state:
-                    continue  # an operator closed it meanwhile; the next step sees that
+                if found is None or found.state != campaign.state:
+                    continue  # it was closed or deleted meanwhile; the next step sees that
                 self._not_before[campaign.id] = monotonic() + RETRY_S
                 reason = str(error) if isinstance(error, CrowdveilError) else f"{type(error).__name__}: {error}"
                 set_failure(self._store, campaign.id, reason)
@@ -122,9 +128,15 @@ class Scheduler:
         return events
 
     def _advance(self, campaign: Campaign, now: int) -> Iterator[SchedulerEvent]:
+        if campaign.state == "finished":
+            end = delete_at(campaign.finished, self._keep_days)
+            if end is not None and now >= end:
+                delete_campaign(self._store, campaign.id)
+                yield SchedulerEvent("campaign-deleted", campaign.id)
+            return
         if campaign.state == "closed":
             if campaign.panel:
-                finish_panel(self._store, campaign.id)
+                finish_panel(self._store, campaign.id, at=now)
                 yield SchedulerEvent("finished", campaign.id)
             else:
                 yield self._select(campaign, now)
@@ -249,9 +261,9 @@ def _as_text(state: State, found: Forecast) -> str:
     return expectation_message(state.plan.request, found).to_bytes().decode("ascii")
 
 
-def step(store: Store, now: int) -> list[SchedulerEvent]:
+def step(store: Store, now: int, keep_days: int | None = None) -> list[SchedulerEvent]:
     """Do one step of all campaigns, for tests and for programs that call the scheduler themselves."""
-    return Scheduler(store).step(now)
+    return Scheduler(store, keep_days).step(now)
 
 
 def main() -> None:
@@ -259,7 +271,8 @@ def main() -> None:
     wake = threading.Event()
     wake_at_each_line(wake)
     with threadpool_limits(1, user_api="blas"), open_store(os.environ[DATABASE]) as store:
-        scheduler = Scheduler(store)
+        days = os.environ.get(KEEP_DAYS)
+        scheduler = Scheduler(store, int(days) if days else None)
         while True:
             heard = wake.wait(IDLE_S)
             wake.clear()
