@@ -111,6 +111,22 @@ def test_what_was_started_keeps_its_plan(server: ServerHarness, state: str) -> N
     assert server.view().plan == plan()
 
 
+def test_what_to_expect_of_a_draft_panel_follows_its_plan(server: ServerHarness) -> None:
+    asked = json.dumps({"protocol": 1, "targets": [5], "wanted": 2}).encode()
+
+    def expected(name: str = NAME) -> str:
+        answer = server.operate("POST", f"/campaigns/{name}/expectation", asked)
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    create(server, plan(**PANEL))
+    before = expected()
+    many = plan(**{**PANEL, "users": 48})
+    edit(server, many)
+    create(server, many, "fresh")
+    assert expected() == expected("fresh") != before
+
+
 # --- delete ---------------------------------------------------------------------------------------------------
 
 

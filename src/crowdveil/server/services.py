@@ -60,7 +60,8 @@ class Services:
     known_terms: dict[str, KnownTerms] = field(default_factory=dict)
     """The terms of campaigns that were started and asked for; they never change."""
     _policies: OrderedDict[tuple[str, int], _CachedPolicy] = field(default_factory=OrderedDict)
-    _panels: OrderedDict[str, State] = field(default_factory=OrderedDict)
+    _panels: OrderedDict[str, tuple[str, State]] = field(default_factory=OrderedDict)
+    """What the closed rounds of panels tell, with the plan that it was computed for."""
     _learning: dict[str, Lock] = field(default_factory=dict)
 
     def announcement(self, campaign: str) -> bytes | None:
@@ -135,10 +136,11 @@ class Services:
         """Return what the closed rounds of a panel tell, computed once for all selections until the next one closes."""
         with self._learning.setdefault(campaign.id, Lock()):  # whoever asks meanwhile waits for the same result
             closed = sum(one.state == "closed" for one in rounds_of(self.store, campaign.id))
-            state = self._panels.get(campaign.id)
-            if state is None or len(state.closed) < closed:
+            learnt_for, state = self._panels.get(campaign.id, ("", None))
+            if state is None or len(state.closed) < closed or learnt_for != campaign.plan:  # a draft takes new plans
                 plan = plan_from_wire(read_plan(campaign.plan), campaign.seed)
-                state = self._panels[campaign.id] = resume(plan, closed_rounds(self.store, campaign.id))
+                state = resume(plan, closed_rounds(self.store, campaign.id))
+                self._panels[campaign.id] = (campaign.plan, state)
                 if len(self._panels) > MAX_CACHED_PANELS:
                     self._panels.popitem(last=False)
             return state
