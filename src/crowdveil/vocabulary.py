@@ -45,9 +45,11 @@ those shared with them. A viewer sees the campaigns shared with them, as counts,
 
 ActivityAction = Literal[
     "campaign-created",
+    "plan-replaced",
     "campaign-started",
     "campaign-paused",
     "campaign-closed",
+    "campaign-deleted",
     "campaign-shared",
     "campaign-unshared",
     "invites-made",

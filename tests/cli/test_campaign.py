@@ -8,11 +8,13 @@ import os
 import re
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from crowdveil.campaign.audit import compare_record_with_plan
-from crowdveil.cli.campaign_view import warn_of_wrong_prior
+from crowdveil.cli import campaign as verbs
+from crowdveil.cli.campaign_view import show_view, warn_of_wrong_prior
 from crowdveil.client import InviteLink
 from crowdveil.server.local import LocalServer
 from crowdveil.wire import AuditRecord, CampaignPlan, CampaignView
@@ -385,3 +387,70 @@ def test_a_server_that_is_not_there_is_told_about(run: Run) -> None:
         run("campaign", "list", "--token", "x", "--server", "http://127.0.0.1:1"), "no answer", "Is the server running"
     )
     refused(run("campaign", "list", "--token", "x", "--server", "http://example.org"), "url", "https://")
+
+
+# --- drafts that change, campaigns that go --------------------------------------------------------------------
+
+
+def test_a_draft_is_edited_as_a_whole_and_its_invites_are_counted(run: Run, service: LocalServer, area: Path) -> None:
+    by_invite = ["--area", area, *PLAN, "--enrolment", "invite"]
+    run("campaign", "create", "edited", *by_invite, "--name", "First")
+    assert run("campaign", "invites", "edited", "--count", "5", "--out", "edited.txt").exit_code == 0
+    shown = run("campaign", "edit", "edited", *by_invite, "--offer", "Two coffees")
+    assert shown.exit_code == 0, shown.stderr
+    assert "campaign: edited: edited\n" in shown.stdout  # the name that was not given again is the default one
+    assert "5 invites were deleted" in shown.stderr
+    assert "crowdveil campaign invites edited" in shown.stderr
+    again = json.loads(run("campaign", "edit", "edited", *by_invite, "--offer", "Two coffees", "--json").stdout)
+    assert (again["invites_deleted"], again["campaign"]["plan"]["offer"]) == (0, "Two coffees")
+    refused(run("campaign", "edit", "edited"), "--area is missing")
+    refused(run("campaign", "edit", "edited", *by_invite, "--clear"), "give --beyond-default-limits")
+    refused(run("campaign", "edit", "nowhere", *by_invite), "campaign = 'nowhere': not found")
+    run("campaign", "start", "edited")
+    refused(run("campaign", "edit", "edited", *by_invite), "wrong-state", "state = 'open': should be draft")
+
+
+def test_a_campaign_is_copied_and_deleted_after_asking(
+    run: Run, service: LocalServer, area: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("campaign", "create", "copied", "--area", area, *PLAN)
+    copied = run("campaign", "copy", "copied", "copied-2")
+    assert copied.exit_code == 0, copied.stderr
+    assert "campaign: copied-2: copied-2\nstate: draft\n" in copied.stdout
+    refused(run("campaign", "copy", "nowhere", "copied-3"), "campaign = 'nowhere': not found")
+
+    run("campaign", "start", "copied")
+    refused(run("campaign", "delete", "copied"), "wrong-state", "close the campaign first")
+    run("campaign", "close", "copied", "--yes")
+    assert "finished: 20" in run("campaign", "status", "copied", "--watch", "--every", "0.1").stdout
+    refused(run("campaign", "delete", "copied"), "--yes is missing", "no terminal")
+    monkeypatch.setattr(verbs, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    asked = run("campaign", "delete", "copied")
+    assert asked.exit_code == 1
+    assert "copied is finished: 0 answers, 1 selection and the record to audit are gone then." in asked.stderr
+    assert "Nothing was changed." in asked.stderr
+    assert "copied-2 is a draft: its plan is gone then" in run("campaign", "delete", "copied-2").stderr
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: True)
+    assert run("campaign", "delete", "copied").stdout.endswith("deleted: copied\n")
+    refused(run("campaign", "status", "copied"), "not-found")
+    refused(run("campaign", "create", "copied", "--area", area, *PLAN), "belonged to a campaign that was deleted")
+    assert run("campaign", "delete", "copied-2", "--yes").exit_code == 0
+    assert run("campaign", "create", "copied-2", "--area", area, *PLAN).exit_code == 0
+
+
+def test_status_says_until_when_a_server_keeps_a_campaign(
+    run: Run, service: LocalServer, area: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("campaign", "create", "kept", "--area", area, *PLAN)
+    found = json.loads(run("campaign", "status", "kept", "--json").stdout)
+
+    def shown(**changes: object) -> str:
+        show_view(CampaignView.model_validate({**found, **changes}), json=False)
+        return capsys.readouterr().out
+
+    assert "kept" not in shown().replace("campaign: kept: kept", "")
+    assert "kept for: 1 day after it is finished; the server deletes it then\n" in shown(keep_days=1)
+    ended = shown(state="finished", finished=1_700_000_000, keep_days=30, kept_until=1_702_592_000)
+    assert "finished: 2023-11-14 22:13 UTC\n" in ended
+    assert "kept until: 2023-12-14 22:13 UTC; the server deletes it then\n" in ended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from time import monotonic, sleep, time
 from typing import Any
 
 import pytest
@@ -17,7 +19,15 @@ import pytest
 from crowdveil.client import HttpTransport, Operator
 from crowdveil.errors import CrowdveilError, ServerRefused, ServerUnreachable
 from crowdveil.server.local import local_server
-from crowdveil.store import known_tokens, open_store
+from crowdveil.store import (
+    create_campaign,
+    finish_panel,
+    get_campaign,
+    known_tokens,
+    list_campaigns,
+    open_store,
+    set_state,
+)
 from crowdveil.wire import secret_digest
 from tests.cli.helpers import Run, refused
 
@@ -123,7 +133,11 @@ def test_the_folder_of_the_data_is_for_its_owner_alone(run: Run, started: list[d
 def test_limits_are_options(run: Run, started: list[dict[str, Any]]) -> None:
     run("serve", "--seats-per-address", "3", "--request-s", "2.5")
     settings = started[-1]["settings"]
-    assert (settings.seats_per_address, settings.request_s) == (3, 2.5)
+    assert (settings.seats_per_address, settings.request_s, settings.keep_days) == (3, 2.5, None)
+    run("serve", "--keep-days", "30")
+    assert started[-1]["settings"].keep_days == 30
+    for wrong in ("0", "36501", "'1.5'"):
+        refused(run("serve", "--keep-days", wrong.strip("'")), f"keep_days = {wrong}")
     refused(run("serve", "--request-s", "0"), "request_s = 0")
 
 
@@ -209,3 +223,26 @@ def test_workers_are_asked_for_by_number_and_need_postgresql(run: Run, started: 
     refused(run("serve", "--workers", "0"), "workers = 0: should be from 1 to 64")
     refused(run("serve", "--workers", "two"), "workers", "whole number")
     assert len(started) == 1
+
+
+def test_a_server_deletes_what_was_finished_before_the_days_that_it_keeps(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path}/crowdveil.sqlite") as store:
+        for name, finished in (("old", 0), ("new", int(time()))):
+            create_campaign(store, name, "{}", terms="{}", offer="", seed="5eed" * 16, created=0, panel=True)
+            set_state(store, name, "open")
+            set_state(store, name, "closed")
+            finish_panel(store, name, at=finished)
+        command = [sys.executable, "-m", "crowdveil", "serve", "--data", str(tmp_path), "--port", "0"]
+        command += ["--token-file", str(tmp_path / "token"), "--keep-days", "1"]
+        with (tmp_path / "log").open("wb") as log:
+            server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
+        try:
+            give_up = monotonic() + 60
+            while get_campaign(store, "old") is not None and monotonic() < give_up:
+                sleep(0.05)
+        finally:
+            server.terminate()
+            assert server.wait(60) == 0
+        assert [one.id for one in list_campaigns(store)] == ["new"]
+    events = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert [one["campaign"] for one in events if one["event"] == "campaign-deleted"] == ["old"]

@@ -193,3 +193,24 @@ def test_operators_tokens_shares_and_the_log_are_asked_for_by_name(server: Serve
         ann.me()
     operator.remove_operator("ann")
     assert [one.name for one in operator.operators().operators] == ["operator"]
+
+
+def test_a_draft_is_edited_copied_and_deleted(server: ServerHarness, operator: Operator) -> None:
+    operator.create(NAME, plan(enrolment="invite", name=NAME))
+    operator.invites(NAME, 3)
+    replaced = operator.replace_plan(NAME, plan(enrolment="invite", name=NAME, users=24))
+    assert (replaced.campaign.plan.users, replaced.invites_deleted) == (24, 0)
+    assert operator.replace_plan(NAME, plan(enrolment="invite", name=NAME, targets=(6,))).invites_deleted == 3
+    copied, again = operator.copy(NAME, "again"), operator.view("again")
+    assert copied == again
+    assert copied.plan == plan(enrolment="invite", name="again", targets=(6,), seed=None)  # the seed is its own
+    assert operator.copy(NAME, "again") == copied  # the same request again changes nothing
+    operator.create("named", plan())
+    assert operator.copy("named", "like-it").plan.name == plan().name != "named"
+    operator.delete(NAME)
+    with pytest.raises(ServerRefused, match="not-found"):
+        operator.view(NAME)
+    operator.set_state("again", "open")
+    with pytest.raises(ServerRefused, match="close the campaign first"):
+        operator.delete("again")
+    assert operator.copy("again", "third").state == "draft"

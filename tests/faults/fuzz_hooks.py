@@ -12,6 +12,8 @@ import schemathesis
 NAMES = ("ann", "ann", "bob", "eve")
 """Operators that exist, and one who may; never the one whose token is used, who could remove themselves."""
 CAMPAIGNS = ("noise", "noise", "noise-draft", "noise-paused", "noise-finished")
+SPARE = "noise-spare"
+"""A campaign that requests make and delete again; those above are needed until the end."""
 PLAN = json.loads(os.environ.get("FUZZ_PLAN", "{}"))
 TOKENS = os.environ.get("FUZZ_TOKENS", "0" * 12).split()
 MOST = 2**53 - 1
@@ -35,6 +37,11 @@ rng = random.Random(7)
 @schemathesis.hook
 def map_path_parameters(context: Any, path_parameters: dict[str, Any] | None) -> dict[str, Any] | None:
     """Name a campaign or an operator that exists, and a round or a token that may exist."""
+    method, path = context.operation.method.upper(), context.operation.path
+    if path_parameters is not None and path == "/v1/operator/campaigns/{campaign}" and method in ("PUT", "DELETE"):
+        if rng.random() < 0.7:
+            path_parameters["campaign"] = rng.choice((SPARE, SPARE, CAMPAIGNS[0]))
+        return path_parameters
     if path_parameters is not None and path_parameters.get("name") == "operator":
         path_parameters["name"] = "ann"
     elif path_parameters is not None and "name" in path_parameters and rng.random() < 0.5:

@@ -47,7 +47,11 @@ COLUMNS = {
     "operators": {"name", "role", "added"},
     "operator_tokens": {"id", "operator", "token_hash", "made", "expires"},
     "signing_keys": {"id", "private_key"},
-    "campaigns": {"id", "plan", "terms", "state", "enrolment", "offer", "seed", "created", "panel", "operator"},
+    "campaigns": {
+        *("id", "plan", "terms", "state", "enrolment", "offer", "seed", "created", "panel", "operator"),
+        *("failure", "finished"),
+    },
+    "retired_campaigns": {"id"},
     "campaign_shares": {"campaign", "operator"},
     "activity": {"number", "at", "operator", "action", "campaign", "detail"},
     "rounds": {

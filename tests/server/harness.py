@@ -86,9 +86,10 @@ class ServerHarness:
         add_operator(store, "operator", secret_digest(TOKEN))
         self.store = store
         self.now = NOW
+        self.settings = settings or server_settings.ServerSettings(announcement_age_s=0)
         self.app = create_app(
             store,
-            settings or server_settings.ServerSettings(announcement_age_s=0),
+            self.settings,
             clock=lambda: self.now,
             previews=previews or Previews(timeout_s=NEVER_S, curves_s=NEVER_S),
         )
@@ -117,7 +118,7 @@ class ServerHarness:
     def step(self, seconds: int = 0) -> list[SchedulerEvent]:
         """Run one step of the scheduler, some seconds later."""
         self.now += seconds
-        return step(self.store, self.now)
+        return step(self.store, self.now, self.settings.keep_days)
 
     def start(self, new: CampaignPlan | None = None, name: str = NAME) -> None:
         """Create a campaign, start it, and open its first round."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
-from time import time
 
 import pytest
 
@@ -126,13 +125,13 @@ def test_a_small_campaign_is_open_while_the_policy_of_another_is_being_made(
         def advance(name: str) -> bool:
             campaign = get_campaign(store, name)
             assert campaign is not None
-            return bool(scheduler.advance(campaign, int(time())))
+            return bool(scheduler.advance(campaign, server.now))
 
         wake = threading.Event()
         lanes = Lanes(advance, wake)
         lanes.offer([NAME])
         assert making.wait(PATIENCE_S)
-        lanes.offer([campaign.id for campaign in scheduler.unfinished()])
+        lanes.offer([campaign.id for campaign in scheduler.pending(server.now)])
         assert wake.wait(PATIENCE_S)
         announced = server.ask("GET", "/v1/campaigns/small").json()
         assert announced["notice"]["round"] == 0

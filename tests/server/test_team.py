@@ -11,7 +11,7 @@ import httpx
 import pytest
 from sqlalchemy import event
 
-from crowdveil.server.team import DAY_S
+from crowdveil.server.settings import DAY_S
 from crowdveil.store import MAX_TOKENS, Store, open_store
 from crowdveil.wire import Activity, ActivityList, CampaignView, NewToken, Problem, SignedIn, TokenList
 from tests.server.harness import NAME, NOW, SEED, TOKEN, ServerHarness, kind_of, plan
@@ -41,7 +41,7 @@ SEEN: dict[str, Relations] = {
 }
 NO_VIEWER: Relations = dict.fromkeys(("own", "shared", "foreign", "nowhere"), 403)
 RUN = {**SEEN, "viewer": NO_VIEWER}
-SHARED: dict[str, Relations] = {**RUN, "planner": {"own": OK, "shared": 403, "foreign": 404, "nowhere": 404}}
+OWNED: dict[str, Relations] = {**RUN, "planner": {"own": OK, "shared": 403, "foreign": 404, "nowhere": 404}}
 CREATED: dict[str, Relations] = {
     "owner": {"own": OK, "shared": OK, "foreign": OK, "nowhere": OK},
     "planner": {"own": OK, "shared": OK, "foreign": 409, "nowhere": OK},
@@ -58,12 +58,14 @@ ACCESS: dict[tuple[str, str], dict[str, Relations]] = {
     ("GET", f"{CAMPAIGN}/selections"): SEEN,
     ("POST", f"{CAMPAIGN}/expectation"): SEEN,
     ("PUT", f"{CAMPAIGN}/state"): RUN,
+    ("PUT", f"{CAMPAIGN}/plan"): RUN,
+    ("DELETE", CAMPAIGN): OWNED,
     ("POST", f"{CAMPAIGN}/invites"): RUN,
     ("PUT", f"{CAMPAIGN}/selections/{{number}}"): RUN,
     ("GET", f"{CAMPAIGN}/selections/{{number}}"): RUN,
     ("GET", f"{CAMPAIGN}/record"): RUN,
-    ("PUT", f"{CAMPAIGN}/shares/{{name}}"): SHARED,
-    ("DELETE", f"{CAMPAIGN}/shares/{{name}}"): SHARED,
+    ("PUT", f"{CAMPAIGN}/shares/{{name}}"): OWNED,
+    ("DELETE", f"{CAMPAIGN}/shares/{{name}}"): OWNED,
     ("GET", "/v1/operator/me"): EVERYONE,
     ("GET", "/v1/operator/operators"): OWNERS,
     ("PUT", "/v1/operator/operators/{name}"): OWNERS,
@@ -82,6 +84,7 @@ BODIES: dict[tuple[str, str], bytes] = {
     ("POST", "/v1/operator/area"): b'{"protocol":1,"bounds":[40.65,-74.03,40.7,-73.98],"cell_km":1.0}',
     ("PUT", CAMPAIGN): PLAN,
     ("POST", f"{CAMPAIGN}/expectation"): ASKED,
+    ("PUT", f"{CAMPAIGN}/plan"): PLAN,
     ("PUT", f"{CAMPAIGN}/state"): b'{"protocol":1,"state":"open"}',
     ("POST", f"{CAMPAIGN}/invites"): b'{"protocol":1,"count":1}',
     ("PUT", f"{CAMPAIGN}/selections/{{number}}"): ASKED,
@@ -401,8 +404,11 @@ def test_every_change_is_logged_once_and_what_changes_nothing_is_not(server: Ser
     paul = team.add("paul", "planner")
     team.put("paul", "planner")
     before = team.log().activity[0].number
+    team.create(NAME, "paul")
     for _ in range(2):  # the second time nothing changes
-        team.create(NAME, "paul", enrolment="invite", rounds=1)
+        changed = plan(enrolment="invite", rounds=1).to_bytes()
+        assert team.ask("paul", "PUT", f"/campaigns/{NAME}/plan", changed).status_code == 200
+    for _ in range(2):
         assert team.ask("paul", "PUT", f"/campaigns/{NAME}/state", {"state": "open"}).status_code == 200
         team.share(NAME, "operator", "paul")
     server.step()
@@ -416,11 +422,13 @@ def test_every_change_is_logged_once_and_what_changes_nothing_is_not(server: Ser
     team.ask("paul", "DELETE", f"/campaigns/{NAME}/shares/operator")
     extra = team.make_token("paul", "paul")
     team.ask("paul", "DELETE", f"/tokens/{extra.id}")
+    assert team.ask("paul", "DELETE", f"/campaigns/{NAME}").status_code == 204
     team.put("paul", "viewer")
     team.ask("operator", "DELETE", "/operators/paul")
     lines = [one for one in reversed(team.log().activity) if one.number > before]
     assert [(one.operator, one.action, one.campaign, one.detail) for one in lines] == [
         ("paul", "campaign-created", NAME, ""),
+        ("paul", "plan-replaced", NAME, ""),
         ("paul", "campaign-started", NAME, "was draft"),
         ("paul", "campaign-shared", NAME, "operator"),
         ("paul", "invites-made", NAME, "7 invites"),
@@ -432,6 +440,7 @@ def test_every_change_is_logged_once_and_what_changes_nothing_is_not(server: Ser
         ("paul", "campaign-unshared", NAME, "operator"),
         ("paul", "token-made", None, f"paul: {extra.id}"),
         ("paul", "token-revoked", None, f"paul: {extra.id}"),
+        ("paul", "campaign-deleted", NAME, "was finished"),
         ("operator", "operator-role-changed", None, "paul: viewer, was planner"),
         ("operator", "operator-removed", None, "paul: was viewer"),
     ]
@@ -478,11 +487,13 @@ def test_what_cannot_be_logged_does_not_happen(team: Team, monkeypatch: pytest.M
     def full(*_: object, **__: object) -> None:
         raise OSError("no space left")
 
-    for module in ("campaigns", "participants", "operators", "activity"):
+    for module in ("campaigns", "deletion", "participants", "operators", "activity"):
         monkeypatch.setattr(f"crowdveil.store.{module}.write_activity", full)
     for method, path, body in (
         ("PUT", "/campaigns/new", PLAN),
         ("PUT", "/campaigns/paul-own/state", b'{"protocol":1,"state":"open"}'),
+        ("PUT", "/campaigns/paul-own/plan", plan(wanted=2).to_bytes()),
+        ("DELETE", "/campaigns/paul-own", None),
         ("PUT", "/campaigns/paul-own/shares/vera", None),
         ("POST", "/campaigns/paul-own/invites", b'{"protocol":1,"count":1}'),
         ("POST", "/operators/paul/tokens", b'{"protocol":1}'),

@@ -19,6 +19,7 @@ from crowdveil.store import (
     StoredSeat,
     add_reports,
     close_round,
+    delete_campaign,
     open_round,
     open_store,
     reports_of,
@@ -84,7 +85,11 @@ REFUSED = {
     "a second signing key": f"INSERT INTO signing_keys VALUES (2, '{D}')",
     "moving to another round": "UPDATE participants SET round = 1 WHERE number = 0",
     "a state that does not exist": "UPDATE campaigns SET state = 'lost'",
-    "finishing without a selection": "UPDATE campaigns SET state = 'finished'",
+    "finishing without a selection": "UPDATE campaigns SET state = 'finished', finished = 1",
+    "being finished at no time": "UPDATE campaigns SET panel = true, state = 'finished'",
+    "a time of finishing while it runs": "UPDATE campaigns SET finished = 1",
+    "retiring the id of a campaign that runs": "INSERT INTO retired_campaigns VALUES ('coffee')",
+    "retiring the id of no campaign": "INSERT INTO retired_campaigns VALUES ('tea')",
     "selecting in an open campaign": "INSERT INTO selections VALUES ('coffee', 0, NULL, 0, 1, 0, '[]')",
 }
 
@@ -144,9 +149,31 @@ def test_a_selection_holds_reporters_once_and_is_never_changed(store: Store, num
         "UPDATE selections SET people = 2",
         "DELETE FROM selected",
         "DELETE FROM selections",
+        "DELETE FROM campaigns",
     ):
         with pytest.raises(StoreError):
             run(store, change)
+
+
+def test_a_campaign_that_was_started_is_not_deleted_before_its_id_is_retired_for_good(store: Store) -> None:
+    started(store, name="tea")
+    close_round(store, "tea", 0)
+    set_state(store, "tea", "closed")
+    save_selection(store, "tea", chosen([]), rounds=1)
+    drafted(store)
+    set_state(store, NAME, "open")  # without a round nothing refers to it
+    for statement in ("DELETE FROM campaigns WHERE id = 'coffee'", "INSERT INTO retired_campaigns VALUES ('coffee')"):
+        with pytest.raises(StoreError):
+            run(store, statement)
+    delete_campaign(store, "tea")
+    for statement in (
+        "DELETE FROM retired_campaigns",
+        "UPDATE retired_campaigns SET id = 'x'",
+        "INSERT INTO campaigns SELECT 'tea', plan, terms, state, enrolment, offer, seed, created, panel, operator,"
+        " failure, finished FROM campaigns",
+    ):
+        with pytest.raises(StoreError, match="never"):
+            run(store, statement)
 
 
 # --- migrations -----------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ from crowdveil.wire import (
     Problem,
     ProblemKind,
     Receipt,
+    ReplacedPlan,
     Report,
     RoleChange,
     RoundEstimate,
@@ -175,6 +176,39 @@ EXPECTATION_BYTES = (
 )
 
 ANN = OperatorView(protocol=1, name="ann", role="owner", added=17, tokens=2)
+VIEW = CampaignView(
+    protocol=1,
+    campaign="coffee",
+    state="open",
+    plan=PLAN,
+    server_key=SERVER_KEY,
+    terms_hash=H,
+    created=1700000000,
+    rounds=(
+        RoundView(
+            number=0,
+            state="closed",
+            policy_hash=H,
+            size=15,
+            deadline=None,
+            seated=15,
+            accepted=14,
+            refused={"round-closed": 1},
+        ),
+    ),
+    estimate=(0.25, 0.75),
+    expectation=EXPECTATION,
+    operator="ann",
+    shared_with=("bob",),
+    keep_days=90,
+)
+VIEW_BYTES = (
+    b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expectation":%s,"expected_coverage":null,'
+    b'"failure":null,"finished":null,"keep_days":90,"kept_until":null,"operator":"ann","plan":%s,"protocol":1,"rounds":'
+    b'[{"accepted":14,"deadline":null,"number":0,"policy_hash":"%s","refused":{"round-closed":1},"seated":15,'
+    b'"size":15,"state":"closed"}],"selected":null,"selections":0,"server_key":"%s","shared_with":["bob"],'
+    b'"state":"open","terms_hash":"%s"}' % (EXPECTATION_BYTES, PLAN_BYTES, H.encode(), SERVER_KEY.encode(), H.encode())
+)
 MESSAGES: dict[str, tuple[Message, bytes]] = {
     "Terms": (TERMS, TERMS_BYTES),
     "RoundNotice": (NOTICE, NOTICE_BYTES),
@@ -209,38 +243,10 @@ MESSAGES: dict[str, tuple[Message, bytes]] = {
         STATUS % (b" " * (STATUS_BYTES - len(STATUS) + 2)),
     ),
     "CampaignPlan": (PLAN, PLAN_BYTES),
-    "CampaignView": (
-        CampaignView(
-            protocol=1,
-            campaign="coffee",
-            state="open",
-            plan=PLAN,
-            server_key=SERVER_KEY,
-            terms_hash=H,
-            created=1700000000,
-            rounds=(
-                RoundView(
-                    number=0,
-                    state="closed",
-                    policy_hash=H,
-                    size=15,
-                    deadline=None,
-                    seated=15,
-                    accepted=14,
-                    refused={"round-closed": 1},
-                ),
-            ),
-            estimate=(0.25, 0.75),
-            expectation=EXPECTATION,
-            operator="ann",
-            shared_with=("bob",),
-        ),
-        b'{"campaign":"coffee","created":1700000000,"estimate":[0.25,0.75],"expectation":%s,"expected_coverage":null,'
-        b'"failure":null,"operator":"ann","plan":%s,"protocol":1,"rounds":'
-        b'[{"accepted":14,"deadline":null,"number":0,"policy_hash":"%s","refused":{"round-closed":1},"seated":15,'
-        b'"size":15,"state":"closed"}],"selected":null,"selections":0,"server_key":"%s","shared_with":["bob"],'
-        b'"state":"open","terms_hash":"%s"}'
-        % (EXPECTATION_BYTES, PLAN_BYTES, H.encode(), SERVER_KEY.encode(), H.encode()),
+    "CampaignView": (VIEW, VIEW_BYTES),
+    "ReplacedPlan": (
+        ReplacedPlan(protocol=1, campaign=VIEW, invites_deleted=7),
+        b'{"campaign":%s,"invites_deleted":7,"protocol":1}' % VIEW_BYTES,
     ),
     "CampaignList": (
         CampaignList(

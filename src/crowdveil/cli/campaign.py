@@ -60,6 +60,7 @@ def _example(text: str) -> str:
 
 
 app.command("create", cls=Verb, epilog=campaign_plan.CREATE)(campaign_plan.create)
+app.command("edit", cls=Verb, epilog=campaign_plan.EDIT)(campaign_plan.edit)
 app.command("preview", cls=Verb, epilog=campaign_plan.PREVIEW)(campaign_plan.preview)
 app.command("expect", cls=Verb, epilog=selections.EXPECT)(selections.expect)
 app.command("select", cls=Verb, epilog=selections.SELECT)(selections.select)
@@ -110,6 +111,44 @@ def close(
     if not yes and view.state in ("open", "paused"):
         _ask_to_close(view)
     _change(server, campaign, "closed", json)
+
+
+@app.command(cls=Verb, epilog=_example("copy noise-map noise-map-2"))
+@taking(operator)
+def copy(
+    server: Operator,
+    campaign: Annotated[str, typer.Argument(help="The campaign to copy, in any state.", metavar="FROM")],
+    new: Annotated[str, typer.Argument(help="The ID of the new draft: small letters, digits and -.", metavar="TO")],
+    json: AsJson = False,
+) -> None:
+    """Make a draft with the plan of another campaign.
+
+    Only the plan is copied: no invites, shares or answers. The lottery has a seed of its own. `campaign edit` changes
+    the copy.
+    """
+    view = server.copy(campaign, new)
+    show_view(view, json)
+    if not json:
+        note(f"This is a draft. To start it: crowdveil campaign start {new}")
+
+
+@app.command(cls=Verb, epilog=_example("delete noise-map"))
+@taking(operator)
+def delete(
+    server: Operator,
+    campaign: Id,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+) -> None:
+    """Delete a draft or a finished campaign.
+
+    Answers, selections, invites and the record to audit it are gone then; only the log of who did what stays. The ID
+    of a campaign that was started cannot be used again, because phones remember it. This can't be undone.
+    """
+    view = server.view(campaign)
+    if not yes and view.state in ("draft", "finished"):
+        _ask_to_delete(view)
+    server.delete(campaign)
+    show("Campaign", {"deleted": campaign})
 
 
 @app.command(cls=Verb, epilog=_example("status noise-map --watch"))
@@ -336,7 +375,27 @@ def _ask_to_close(view: CampaignView) -> None:
         then = f"nobody can join any more, and {wanted} selected now from those who have answered"
         counted = f"{answered:,} of {view.plan.users:,} people have answered"
     note(f"{counted}. When {view.campaign} is closed, {then}. This can't be undone.")
-    if not typer.confirm(f"Close {view.campaign}?", default=False, err=True):
+    _confirm(f"Close {view.campaign}?")
+
+
+def _ask_to_delete(view: CampaignView) -> None:
+    if not sys.stdin.isatty():
+        raise missing("yes", "deleting can't be undone, and there is no terminal on which to ask")
+    if view.state == "draft":
+        gone = "its plan is gone then, and its invites"
+    else:
+        answers, made = sum(one.accepted for one in view.rounds), view.selections
+        counted = f"{answers:,} {'answer' if answers == 1 else 'answers'}"
+        gone = (
+            f"{counted}, {made:,} {'selection' if made == 1 else 'selections'} and the record to audit are gone then. "
+            "Devices can't ask any more whether they were selected, and the ID can't be used again"
+        )
+    note(f"{view.campaign} is {'a draft' if view.state == 'draft' else 'finished'}: {gone}. This can't be undone.")
+    _confirm(f"Delete {view.campaign}?")
+
+
+def _confirm(question: str) -> None:
+    if not typer.confirm(question, default=False, err=True):
         note("Nothing was changed.")
         raise typer.Exit(1)
 

@@ -1,8 +1,10 @@
-"""`crowdveil campaign create` and `preview`: read the plan of a campaign, store it or say what it promises."""
+"""`crowdveil campaign create`, `edit` and `preview`: read the plan of a campaign, store it or say what it promises."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from math import isfinite
 from pathlib import Path
@@ -48,7 +50,7 @@ from crowdveil.policy.checks import check_prior
 from crowdveil.prior import read_prior
 from crowdveil.profile.constants_file import read_constants
 from crowdveil.vocabulary import DEFAULT_DEADLINE_S, DEFAULT_RULE
-from crowdveil.wire import CampaignPlan, Preview
+from crowdveil.wire import CampaignPlan, CampaignView, Preview
 
 CREATE = """\b
 Examples:
@@ -59,6 +61,12 @@ Examples:
   crowdveil campaign create city-panel --panel --area area.json --users 1000
       --rounds 3 --renew-every 90d --offer "A coffee when you are chosen"
   crowdveil campaign create noise-map --plan plan.json
+"""
+EDIT = """\b
+Examples:
+  crowdveil campaign edit noise-map --area area.json --targets shops.csv
+      --users 1500 --wanted 60 --offer "A coffee for ten minutes of noise"
+  crowdveil campaign edit noise-map --plan plan.json
 """
 PREVIEW = """\b
 Examples:
@@ -306,20 +314,66 @@ def create(
 ) -> None:
     """Make a draft of a campaign.
 
-    Nobody sees it before it is started. Sending the same plan again changes nothing; another plan is refused.
+    Nobody sees it before it is started. Sending the same plan again changes nothing; another plan is refused
+    (`campaign edit` replaces it).
     """
+    plan = _whole_plan(campaign, fields)
+    with working("making the draft"), _naming_options():
+        view = server.create(campaign, plan)
+    show_view(view, json)
+    _advise(view, json)
+
+
+@taking(operator)
+@taking(plan_fields)
+def edit(
+    fields: PlanFields,
+    server: Operator,
+    campaign: Annotated[str, typer.Argument(help="The ID of a draft.", metavar="ID")],
+    json: AsJson = False,
+) -> None:
+    """Replace the plan of a draft.
+
+    The new plan is only what is given here: an option that is left out has its default, not what it was. The seed of
+    the lottery stays, unless a plan names one. Invites made before are deleted if they promise anything else than the
+    new plan. Once a campaign was started, its plan is fixed; `campaign copy` makes a draft from it.
+    """
+    plan = _whole_plan(campaign, fields)
+    with working("replacing the plan"), _naming_options():
+        replaced = server.replace_plan(campaign, plan)
+    if json:
+        show_json(replaced.model_dump(mode="json"))
+    else:
+        show_view(replaced.campaign, json)
+    if replaced.invites_deleted:
+        warn(
+            f"{replaced.invites_deleted:,} invites were deleted: their links promise what the old plan said. "
+            f"Make new ones: crowdveil campaign invites {campaign}"
+        )
+    _advise(replaced.campaign, json)
+
+
+def _whole_plan(campaign: str, fields: PlanFields) -> CampaignPlan:
     if not fields:
         raise missing("area", "say what to cover, with --area, --targets and so on, or with a whole --plan")
     if "offer" not in fields:
         raise missing("offer", "say what the people who are selected are told and offered")
-    plan = campaign_plan({"name": campaign, **fields})
-    with working("making the draft"):
-        try:
-            view = server.create(campaign, plan)
-        except ServerRefused as error:  # the server names the field, people here need the option
-            detail = error.detail.replace("set beyond_default_limits", "give --beyond-default-limits")
-            raise ServerRefused(error.kind, detail) from None
-    show_view(view, json)
+    return campaign_plan({"name": campaign, **fields})
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Say which option to give where the server names a field."""
+    try:
+        yield
+    except ServerRefused as error:
+        detail = error.detail.replace("set beyond_default_limits", "give --beyond-default-limits")
+        raise ServerRefused(error.kind, detail) from None
+
+
+def _advise(view: CampaignView, json: bool) -> None:
+    """Say what to know about a draft before it is started."""
+    campaign, plan = view.campaign, view.plan
     answers = _answers_allowed(plan)
     if plan.panel and answers < plan.rounds:
         warn(

@@ -45,6 +45,14 @@ def show_view(view: CampaignView, json: bool) -> None:
         "wanted": f"{_wanted(plan)}, of {plan.users:,} people who may take part, {plan.enrolment} to join",
         "reports": f"{reports:,} in {len(view.rounds)} of {plan.rounds} rounds",
     }
+    if view.finished is not None:
+        facts["finished"] = when(view.finished)
+    if view.kept_until is not None:
+        facts["kept until"] = f"{when(view.kept_until)}; the server deletes it then"
+    elif view.keep_days is not None:
+        facts["kept for"] = (
+            f"{view.keep_days:,} {_days(view.keep_days)} after it is finished; the server deletes it then"
+        )
     if view.failure is not None:
         facts["cannot go on"] = f"{view.failure}; the server tries again by itself"
     if plan.panel and (used := answers_in_use(view)) is not None:
@@ -102,6 +110,10 @@ def answers_in_use(view: CampaignView, closed: int | None = None) -> str | None:
     if any(one.state == "open" for one in view.rounds[closed:]):
         said += f"; once round {closed + 1} is closed, only its answers are used"
     return said
+
+
+def _days(count: int) -> str:
+    return "day" if count == 1 else "days"
 
 
 def _answers(count: int) -> str:

@@ -59,6 +59,14 @@ def limits(
     announcement_age_s: Annotated[
         str | None, _limit("Seconds for which an announcement is cached", DEFAULTS.announcement_age_s)
     ] = None,
+    keep_days: Annotated[
+        str | None,
+        typer.Option(
+            help="Delete a finished campaign, with all that is stored of it, after so many days (default: keep it "
+            "until an operator deletes it).",
+            metavar="NUMBER",
+        ),
+    ] = None,
 ) -> ServerSettings:
     """Read the server's limits."""
     whole = {
@@ -69,6 +77,7 @@ def limits(
         "operator_body_bytes": operator_body_bytes,
         "commit_reports": commit_reports,
         "max_queue_length": max_queue_length,
+        "keep_days": keep_days,
     }
     given: dict[str, Any] = {name: read_whole(name, text) for name, text in whole.items() if text is not None}
     real = {"request_s": request_s, "announcement_age_s": announcement_age_s}

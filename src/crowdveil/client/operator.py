@@ -28,6 +28,7 @@ from crowdveil.wire import (
     OperatorView,
     PanelRequest,
     Preview,
+    ReplacedPlan,
     RoleChange,
     SelectionList,
     SelectionView,
@@ -70,6 +71,23 @@ class Operator(RetryingClient):
     def create(self, campaign: str, plan: CampaignPlan) -> CampaignView:
         """Create a campaign as a draft; the same request again changes nothing."""
         return self.send(self._request("PUT", _path(campaign), plan), CampaignView.from_bytes)
+
+    def replace_plan(self, campaign: str, plan: CampaignPlan) -> ReplacedPlan:
+        """Replace the plan of a draft; invites that name other terms are deleted, and the answer says how many."""
+        return self.send(self._request("PUT", _path(campaign, "/plan"), plan), ReplacedPlan.from_bytes)
+
+    def copy(self, source: str, new: str) -> CampaignView:
+        """Create a draft with the plan of a campaign, which may be in any state; its lottery has a seed of its own.
+
+        A campaign that is called by its id gives the copy the copy's id for a name.
+        """
+        plan = self.view(source).plan
+        named = {"name": new} if plan.name == source else {}
+        return self.create(new, plan.model_copy(update={"seed": None, **named}))
+
+    def delete(self, campaign: str) -> None:
+        """Delete a draft, or a finished campaign with all that is stored of it, for good."""
+        self.send(self._request("DELETE", _path(campaign)), _nothing)
 
     def view(self, campaign: str) -> CampaignView:
         """Show a campaign, its rounds and the current estimate."""

@@ -3,9 +3,9 @@
 | may                                            | owner | planner                    | viewer           |
 |------------------------------------------------|-------|----------------------------|------------------|
 | see a campaign as counts, compute what to expect | all | own, and shared with them | the same          |
-| create, start, pause, close, invite, select    | all   | own, and shared with them  | no               |
+| create, edit drafts, start, pause, close, invite, select | all | own, and shared with them | no       |
 | export who was selected, and the record        | all   | own, and shared with them  | no               |
-| share a campaign                               | all   | own                        | no               |
+| share and delete a campaign                    | all   | own                        | no               |
 | see and revoke tokens                          | all   | own                        | own              |
 | make tokens                                    | all   | own                        | no               |
 | see, add, change and remove operators          | all   | no                         | no               |
@@ -86,10 +86,10 @@ async def run(campaign: CampaignPath, who: PlannerOnly, services: ServicesOf) ->
 
 
 async def own(campaign: CampaignPath, who: PlannerOnly, services: ServicesOf) -> OnCampaign:
-    """Return a campaign that an operator may share with others."""
+    """Return a campaign that an operator may share with others, or delete."""
     found = await _find(services, campaign, who)
     if who.role != "owner" and found.campaign.operator != who.operator:
-        raise refuse("forbidden", f"campaign = {campaign!r}: only who created it, or an owner, may share it")
+        raise refuse("forbidden", f"campaign = {campaign!r}: only who created it, or an owner, may do this")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Serve operators: create, preview, start, watch, pause, close, invite."""
+"""Serve operators: create, edit, preview, start, watch, pause, close, invite, delete."""
 
 from __future__ import annotations
 
@@ -11,10 +11,19 @@ from fastapi.concurrency import run_in_threadpool
 from crowdveil.campaign.from_wire import NO_SEED, plan_from_wire
 from crowdveil.campaign.next_policy import check_plan_size
 from crowdveil.errors import CrowdveilError, InputError
-from crowdveil.server.access import AnyOperator, PlannerOnly, RunCampaign, SeenCampaign, changed_by, sees
+from crowdveil.server.access import (
+    AnyOperator,
+    OnCampaign,
+    OwnCampaign,
+    PlannerOnly,
+    RunCampaign,
+    SeenCampaign,
+    changed_by,
+    sees,
+)
 from crowdveil.server.areas import make_area, shape_of
 from crowdveil.server.logs import log
-from crowdveil.server.refusals import refuse, refuse_input
+from crowdveil.server.refusals import refuse, refuse_change, refuse_input
 from crowdveil.server.requests import (
     BEARER,
     OPERATOR_PROBLEMS,
@@ -35,9 +44,11 @@ from crowdveil.store import (
     add_invites,
     close_round,
     create_campaign,
+    delete_campaign,
     estimates_of,
     get_campaign,
     list_campaigns,
+    replace_plan,
     rounds_of,
     set_state,
 )
@@ -54,8 +65,10 @@ from crowdveil.wire import (
     InviteRequest,
     Invites,
     Preview,
+    ReplacedPlan,
     RoundEstimate,
     StateChange,
+    Terms,
     secret_digest,
 )
 from crowdveil.wire.operator import INVITES_PER_PERSON
@@ -107,7 +120,36 @@ async def create(campaign: CampaignPath, request: Request, who: PlannerOnly, ser
 )
 async def view(on: SeenCampaign, services: ServicesOf) -> Response:
     """Show a campaign, its rounds and the current estimate."""
-    return send(await run_in_threadpool(campaign_view, services.store, on.campaign, on.who.role))
+    return send(await run_in_threadpool(campaign_view, services, on.campaign, on.who.role))
+
+
+@routes.put(
+    "/campaigns/{campaign}/plan",
+    response_model=ReplacedPlan,
+    openapi_extra={**body_of(CampaignPlan), **BEARER},
+    responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "wrong-state", "unsupported-media-type"),
+)
+async def edit(request: Request, on: RunCampaign, services: ServicesOf) -> Response:
+    """Replace the plan of a draft; invites that name other terms are deleted. The same plan changes nothing."""
+    new = await read(request, CampaignPlan)
+    replaced = await run_in_threadpool(_edit, services, on, new)
+    log().info("plan-replaced", extra={"campaign": on.campaign.id, "operator": on.who.operator})
+    return send(replaced)
+
+
+@routes.delete(
+    "/campaigns/{campaign}",
+    status_code=204,
+    response_class=Response,
+    openapi_extra=BEARER,
+    responses=problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
+)
+async def delete(on: OwnCampaign, services: ServicesOf) -> Response:
+    """Delete a draft, or a finished campaign with all that is stored of it; its id cannot be used again then."""
+    await run_in_threadpool(_delete, services, on)
+    services.forget(on.campaign.id)
+    log().info("campaign-deleted", extra={"campaign": on.campaign.id, "operator": on.who.operator})
+    return Response(status_code=204)
 
 
 @routes.put(
@@ -130,7 +172,7 @@ async def change_state(request: Request, on: RunCampaign, services: ServicesOf) 
     "/campaigns/{campaign}/invites",
     response_model=Invites,
     openapi_extra={**body_of(InviteRequest), **BEARER},
-    responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "unsupported-media-type"),
+    responses=problems(*OPERATOR_PROBLEMS, "malformed", "not-found", "wrong-state", "unsupported-media-type"),
 )
 async def invite(request: Request, on: RunCampaign, services: ServicesOf) -> Response:
     """Make invites, each for one device; they cannot be shown again."""
@@ -211,7 +253,12 @@ def _add_invites(services: Services, campaign: Campaign, invites: tuple[str, ...
     at_most = INVITES_PER_PERSON * plan.users
     hashes = [secret_digest(one) for one in invites]
     rounds = plan.rounds if plan.panel else 1
-    exist = add_invites(services.store, campaign.id, hashes, at_most=at_most, rounds=rounds, by=by)
+    try:
+        exist = add_invites(
+            services.store, campaign.id, hashes, at_most=at_most, rounds=rounds, terms=campaign.terms, by=by
+        )
+    except InputError as error:
+        raise refuse_change(error) from None
     if exist is not None:
         expected = (
             f"should be at most {max(0, at_most - exist):,}: {INVITES_PER_PERSON} for each person who may take part, "
@@ -239,13 +286,10 @@ def _shape(request: AreaRequest) -> AreaShape:
 
 
 def _create(services: Services, campaign: str, new: CampaignPlan, who: KnownToken) -> CampaignView:
-    _check_plan(new)
     text = new.to_bytes().decode("ascii")
     seed = secrets.token_hex(SEED_BYTES) if new.seed is None else new.seed
     created = int(services.clock())
-    terms = make_terms(campaign, new, server_key=services.server_key, seed=seed)
-    if not new.beyond_default_limits:
-        check_default_limits(terms)
+    terms = _checked_terms(services, campaign, new, seed)
     try:
         stored = create_campaign(
             services.store,
@@ -264,7 +308,45 @@ def _create(services: Services, campaign: str, new: CampaignPlan, who: KnownToke
         if existing is None or existing.plan != text:
             raise refuse_input(error, "wrong-state") from None
         stored = existing
-    return campaign_view(services.store, stored)
+    return campaign_view(services, stored)
+
+
+def _edit(services: Services, on: OnCampaign, new: CampaignPlan) -> ReplacedPlan:
+    old = on.campaign
+    # A seed that the operator named is known to the operator, and gone with the plan that named it.
+    seed = new.seed or (old.seed if read_plan(old.plan).seed is None else secrets.token_hex(SEED_BYTES))
+    terms = _checked_terms(services, old.id, new, seed)
+    try:
+        stored, deleted = replace_plan(
+            services.store,
+            old.id,
+            new.to_bytes().decode("ascii"),
+            terms=terms.to_bytes().decode("ascii"),
+            offer=new.offer,
+            seed=seed,
+            enrolment=new.enrolment,
+            panel=new.panel,
+            by=changed_by(services, on.who),
+        )
+    except InputError as error:
+        raise refuse_change(error) from None
+    return ReplacedPlan(protocol=PROTOCOL, campaign=campaign_view(services, stored), invites_deleted=deleted)
+
+
+def _checked_terms(services: Services, campaign: str, new: CampaignPlan, seed: str) -> Terms:
+    """Return the terms of a plan that the server can run, and that devices with the default limits may accept."""
+    _check_plan(new)
+    terms = make_terms(campaign, new, server_key=services.server_key, seed=seed)
+    if not new.beyond_default_limits:
+        check_default_limits(terms)
+    return terms
+
+
+def _delete(services: Services, on: OnCampaign) -> None:
+    try:
+        delete_campaign(services.store, on.campaign.id, changed_by(services, on.who))
+    except InputError as error:
+        raise refuse_change(error) from None
 
 
 def _change_state(services: Services, campaign: str, state: CampaignState, by: ChangedBy) -> CampaignView:
@@ -272,10 +354,10 @@ def _change_state(services: Services, campaign: str, state: CampaignState, by: C
         try:
             if state == "closed":
                 _close_rounds(services, campaign)
-            return campaign_view(services.store, set_state(services.store, campaign, state, by))
+            return campaign_view(services, set_state(services.store, campaign, state, by))
         except InputError as error:
             if error.field != "round" or attempt + 1 == CLOSING_ATTEMPTS:
-                raise refuse_input(error, "wrong-state") from None
+                raise refuse_change(error) from None
     raise AssertionError("the last attempt returns or raises")
 
 

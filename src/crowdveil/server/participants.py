@@ -68,9 +68,7 @@ async def take_seat(request: DirectRequest) -> Answer:
     invite = None if body.invite is None else secret_digest(body.invite)
     found = await services.commit_queue.take_seat(SeatClaim(campaign, body.secret_digest, invite))
     if isinstance(found, str):
-        draft = found == "wrong-state" and await run_in_threadpool(services.announcement, campaign) is None
-        kind: NoSeat = "not-found" if draft else found
-        raise refuse(kind, NO_SEAT.get(kind))
+        raise refuse(found, NO_SEAT.get(found))
     if limited:
         services.seat_limiter.count(*who)
     return answer_with(

@@ -26,7 +26,7 @@ from crowdveil.server.app import create_app
 from crowdveil.server.child_process import ChildProcess
 from crowdveil.server.logs import log
 from crowdveil.server.metrics import Metrics
-from crowdveil.server.scheduler import DATABASE
+from crowdveil.server.scheduler import DATABASE, KEEP_DAYS
 from crowdveil.server.settings import ServerSettings
 from crowdveil.server.timed_protocol import timed_protocol
 from crowdveil.store import open_store
@@ -56,7 +56,8 @@ def serve_on(
     _allow_many_connections()
     with open_store(database_url) as store:
         metrics = Metrics()
-        scheduler = _SchedulerProcess(database_url, metrics, wake_pipe) if has_scheduler else _OtherScheduler(wake_pipe)
+        told = {DATABASE: database_url, KEEP_DAYS: str(settings.keep_days or "")}
+        scheduler = _SchedulerProcess(told, metrics, wake_pipe) if has_scheduler else _OtherScheduler(wake_pipe)
         app = create_app(store, settings, metrics=metrics, wake=scheduler.wake, tile_url=tile_url)
         config = uvicorn.Config(
             app,
@@ -131,11 +132,11 @@ class _OtherScheduler(_Waker):
 class _SchedulerProcess(_Waker):
     """The process of the scheduler, as the server sees it."""
 
-    def __init__(self, database_url: str, metrics: Metrics, wake_pipe: tuple[int, int] | None) -> None:
+    def __init__(self, told: dict[str, str], metrics: Metrics, wake_pipe: tuple[int, int] | None) -> None:
         super().__init__()
         self._metrics = metrics
         self._reading_end = None if wake_pipe is None else wake_pipe[0]
-        self._child = ChildProcess("crowdveil.server.scheduler", {DATABASE: database_url}, self._on_line)
+        self._child = ChildProcess("crowdveil.server.scheduler", told, self._on_line)
 
     async def start(self) -> None:
         """Start the process, and listen to those who would wake it."""

@@ -39,6 +39,11 @@ def refuse_input(error: InputError, kind: ProblemKind = "invalid") -> RequestRef
     return RequestRefused(Problem.of_input(error, kind))
 
 
+def refuse_change(error: InputError) -> RequestRefused:
+    """Make the refusal of a change that the store does not accept: of the state, or since the campaign is gone."""
+    return refuse_input(error, "not-found" if error.field == "campaign" else "wrong-state")
+
+
 def answer(refused: RequestRefused) -> Response:
     """Make the HTTP response of a refusal."""
     headers = {"cache-control": "no-store", **refused.headers}

@@ -4,6 +4,7 @@
     open round                      close it when every seat has reported, or at its deadline
     all rounds closed               close the campaign; a panel stays open for selections
     closed campaign                 select participants; the campaign is finished
+    finished campaign               delete it after so many days, if the server keeps it no longer
 
 A panel opens its next round on its public schedule, so many seconds after the one before it. Its operator asks for
 selections (selections.py), also once it is closed.
@@ -44,6 +45,7 @@ from crowdveil.errors import CrowdveilError, StoreError
 from crowdveil.server.child_process import wake_at_each_line, write_to_parent
 from crowdveil.server.lanes import Lanes
 from crowdveil.server.services import read_plan
+from crowdveil.server.settings import delete_at
 from crowdveil.server.terms import read_terms
 from crowdveil.store import (
     Campaign,
@@ -54,6 +56,7 @@ from crowdveil.store import (
     close_round,
     closed_rounds,
     count_reports,
+    delete_campaign,
     finish_panel,
     get_campaign,
     list_campaigns,
@@ -71,6 +74,8 @@ from crowdveil.wire import RoundNotice, new_private_key
 
 DATABASE = "CROWDVEIL_DATABASE"
 """Environment variable with the URL of the database; other users could read a password in an argument."""
+KEEP_DAYS = "CROWDVEIL_KEEP_DAYS"
+"""Environment variable with the days after which finished campaigns are deleted; empty if they are kept."""
 CLAIM_S, RENEW_S = 15, 5
 """How long a claim lasts, and how often it is renewed."""
 IDLE_S, BUSY_S = 1.0, 0.1
@@ -97,21 +102,23 @@ class SchedulerEvent:
 class Scheduler:
     """Do what is due in every campaign."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, keep_days: int | None = None) -> None:
         self._store = store
+        self._keep_days = keep_days
         self._private_key = signing_key(store, new_private_key())
         self._not_before: dict[str, float] = {}
 
     def step(self, now: int) -> list[SchedulerEvent]:
         """Do what is due now, one campaign after the other; one that fails does not delay the others."""
-        return [event for campaign in self.unfinished() for event in self.advance(campaign, now)]
+        return [event for campaign in self.pending(now) for event in self.advance(campaign, now)]
 
-    def unfinished(self) -> list[Campaign]:
+    def pending(self, now: int) -> list[Campaign]:
         """Return the campaigns in which something may be due, the oldest first."""
         return [
             campaign
             for campaign in list_campaigns(self._store)
-            if campaign.state not in ("draft", "finished") and monotonic() >= self._not_before.get(campaign.id, 0.0)
+            if (campaign.state not in ("draft", "finished") or self._kept_long_enough(campaign, now))
+            and monotonic() >= self._not_before.get(campaign.id, 0.0)
         ]
 
     def advance(self, campaign: Campaign, now: int) -> list[SchedulerEvent]:
@@ -125,8 +132,8 @@ class Scheduler:
             raise
         except Exception as error:  # of any kind: a process that ends here would stop all campaigns
             found = get_campaign(self._store, campaign.id)
-            if found is not None and found.state != campaign.state:
-                return events  # an operator closed it meanwhile; the next step sees that
+            if found is None or found.state != campaign.state:
+                return events  # it was closed or deleted meanwhile; the next step sees that
             self._not_before[campaign.id] = monotonic() + RETRY_S
             reason = str(error) if isinstance(error, CrowdveilError) else f"{type(error).__name__}: {error}"
             set_failure(self._store, campaign.id, reason)
@@ -134,9 +141,14 @@ class Scheduler:
         return events
 
     def _advance(self, campaign: Campaign, now: int) -> Iterator[SchedulerEvent]:
+        if campaign.state == "finished":
+            if self._kept_long_enough(campaign, now):
+                delete_campaign(self._store, campaign.id)
+                yield SchedulerEvent("campaign-deleted", campaign.id)
+            return
         if campaign.state == "closed":
             if campaign.panel:
-                finish_panel(self._store, campaign.id)
+                finish_panel(self._store, campaign.id, at=now)
                 yield SchedulerEvent("finished", campaign.id)
             else:
                 yield self._select(campaign, now)
@@ -158,6 +170,10 @@ class Scheduler:
             yield self._select(set_state(self._store, campaign.id, "closed"), now)
         else:
             yield from self._open(campaign, closed, now)
+
+    def _kept_long_enough(self, campaign: Campaign, now: int) -> bool:
+        end = delete_at(campaign.finished, self._keep_days)
+        return end is not None and now >= end
 
     def _due(self, campaign: Campaign, current: RoundRow, now: int) -> bool:
         if current.deadline is not None and current.deadline <= now:
@@ -261,9 +277,9 @@ def _as_text(state: State, found: Forecast) -> str:
     return expectation_message(state.plan.request, found).to_bytes().decode("ascii")
 
 
-def step(store: Store, now: int) -> list[SchedulerEvent]:
+def step(store: Store, now: int, keep_days: int | None = None) -> list[SchedulerEvent]:
     """Do one step of all campaigns, for tests and for programs that call the scheduler themselves."""
-    return Scheduler(store).step(now)
+    return Scheduler(store, keep_days).step(now)
 
 
 def main() -> None:
@@ -272,7 +288,8 @@ def main() -> None:
     wake_at_each_line(wake)
     sys.setswitchinterval(SWITCH_S)
     with threadpool_limits(1, user_api="blas"), open_store(os.environ[DATABASE]) as store:
-        scheduler = Scheduler(store)
+        days = os.environ.get(KEEP_DAYS)
+        scheduler = Scheduler(store, int(days) if days else None)
 
         def advance(name: str) -> bool:
             """Do what is due in a campaign, as it is by now; return whether the next step may be due at once."""
@@ -292,7 +309,7 @@ def main() -> None:
             heard = wake.wait(IDLE_S)
             wake.clear()
             try:
-                lanes.offer([campaign.id for campaign in scheduler.unfinished()])
+                lanes.offer([campaign.id for campaign in scheduler.pending(int(time()))])
             except StoreError as error:
                 _tell(SchedulerEvent("store-unavailable", "", reason=str(error)))
                 threading.Event().wait(IDLE_S)

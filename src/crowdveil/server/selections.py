@@ -24,7 +24,7 @@ from crowdveil.campaign.state import check_places, select_from_panel
 from crowdveil.errors import CrowdveilError, InputError, StoreError
 from crowdveil.server.access import OnCampaign, RunCampaign, SeenCampaign, changed_by
 from crowdveil.server.logs import log
-from crowdveil.server.refusals import refuse, refuse_input
+from crowdveil.server.refusals import refuse, refuse_change, refuse_input
 from crowdveil.server.requests import (
     BEARER,
     OPERATOR_PROBLEMS,
@@ -184,7 +184,7 @@ def _check_enough(state: State, asked: PanelRequest) -> None:
 
 def _nobody_yet(services: Services, campaign: Campaign) -> str:
     """Say how many have answered a panel that has no answers to select from, and when these can be used."""
-    rounds = campaign_view(services.store, campaign).rounds
+    rounds = campaign_view(services, campaign).rounds
     current = next((one for one in rounds if one.state == "open"), None)
     if campaign.state == "draft":
         return "the panel is a draft: start it, so that people can answer"
@@ -245,7 +245,9 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise refuse_input(error, "wrong-state" if error.field in ("state", "number") else "invalid") from None
+        if error.field in ("campaign", "state", "number"):
+            raise refuse_change(error) from None
+        raise refuse_input(error) from None
     except StoreError:
         raise
     except CrowdveilError as error:

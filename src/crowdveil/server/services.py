@@ -32,6 +32,14 @@ class KnownTerms:
     hash: str
 
 
+@dataclass(frozen=True)
+class _CachedPolicy:
+    data: bytes
+    policy_hash: str
+    checked: float
+    """When the database still had it, on the monotonic clock."""
+
+
 @dataclass(eq=False)
 class Services:
     """What the routes of one server share."""
@@ -50,9 +58,10 @@ class Services:
     clock: Callable[[], float] = time
     _announced: dict[str, tuple[float, bytes | None]] = field(default_factory=dict)
     known_terms: dict[str, KnownTerms] = field(default_factory=dict)
-    """The terms of campaigns that were asked for; they never change."""
-    _policies: OrderedDict[tuple[str, int], tuple[bytes, str]] = field(default_factory=OrderedDict)
-    _panels: OrderedDict[str, State] = field(default_factory=OrderedDict)
+    """The terms of campaigns that were started and asked for; they never change."""
+    _policies: OrderedDict[tuple[str, int], _CachedPolicy] = field(default_factory=OrderedDict)
+    _panels: OrderedDict[str, tuple[str, State]] = field(default_factory=OrderedDict)
+    """What the closed rounds of panels tell, with the plan that it was computed for."""
     _learning: dict[str, Lock] = field(default_factory=dict)
 
     def announcement(self, campaign: str) -> bytes | None:
@@ -77,29 +86,47 @@ class Services:
         """Drop a campaign's cached announcement, because its operator has changed the campaign."""
         self._announced.pop(campaign, None)
 
+    def forget(self, campaign: str) -> None:
+        """Drop all that is cached of a campaign, because it was deleted.
+
+        Other processes learn of it from the database: they ask it before every answer that is not `announcement_age_s`
+        old.
+        """
+        self.drop_announcement(campaign)
+        self.known_terms.pop(campaign, None)
+        self._panels.pop(campaign, None)
+        self._learning.pop(campaign, None)
+        for key in [one for one in self._policies if one[0] == campaign]:
+            self._policies.pop(key, None)
+
     def policy(self, campaign: str, number: int) -> tuple[bytes, str] | None:
-        """Return the bytes and the hash of a published policy; both never change."""
-        cached = self.cached_policy(campaign, number)
-        if cached is None:
-            data = policy_bytes(self.store, campaign, number)
-            if data is None:
-                return None
-            hashes = {one.number: one.policy_hash for one in rounds_of(self.store, campaign)}
-            cached = self._policies[campaign, number] = (data, str(hashes[number]))
-            if len(self._policies) > MAX_CACHED_POLICIES:
-                self._policies.popitem(last=False)
-        return cached
+        """Return the bytes and the hash of a published policy; both never change until the campaign is deleted."""
+        checked = monotonic()
+        hashes = {one.number: one.policy_hash for one in rounds_of(self.store, campaign)}
+        cached = self._policies.get((campaign, number))
+        data = policy_bytes(self.store, campaign, number) if cached is None else cached.data
+        policy_hash = hashes.get(number)
+        if data is None or policy_hash is None:
+            self._policies.pop((campaign, number), None)
+            return None
+        self._policies[campaign, number] = _CachedPolicy(data, policy_hash, checked)
+        if len(self._policies) > MAX_CACHED_POLICIES:
+            self._policies.popitem(last=False)
+        return data, policy_hash
 
     def cached_policy(self, campaign: str, number: int) -> tuple[bytes, str] | None:
-        """Return the bytes and the hash of a policy if they are cached."""
-        return self._policies.get((campaign, number))
+        """Return the bytes and the hash of a policy if they are cached, and its campaign existed a moment ago."""
+        cached = self._policies.get((campaign, number))
+        if cached is None or monotonic() - cached.checked >= self.settings.announcement_age_s:
+            return None
+        return cached.data, cached.policy_hash
 
     def terms(self, campaign: str) -> KnownTerms | None:
-        """Return the terms of a campaign, which never change; None if there is no such campaign."""
+        """Return the terms of a campaign, which do not change any more; None if it does not exist, or is a draft."""
         known = self.known_terms.get(campaign)
         if known is None:
             found = get_campaign(self.store, campaign)
-            if found is None:
+            if found is None or found.state == "draft":
                 return None
             terms = read_terms(found.terms)
             known = self.known_terms[campaign] = KnownTerms(terms, terms.hash)
@@ -109,10 +136,11 @@ class Services:
         """Return what the closed rounds of a panel tell, computed once for all selections until the next one closes."""
         with self._learning.setdefault(campaign.id, Lock()):  # whoever asks meanwhile waits for the same result
             closed = sum(one.state == "closed" for one in rounds_of(self.store, campaign.id))
-            state = self._panels.get(campaign.id)
-            if state is None or len(state.closed) < closed:
+            learnt_for, state = self._panels.get(campaign.id, ("", None))
+            if state is None or len(state.closed) < closed or learnt_for != campaign.plan:  # a draft takes new plans
                 plan = plan_from_wire(read_plan(campaign.plan), campaign.seed)
-                state = self._panels[campaign.id] = resume(plan, closed_rounds(self.store, campaign.id))
+                state = resume(plan, closed_rounds(self.store, campaign.id))
+                self._panels[campaign.id] = (campaign.plan, state)
                 if len(self._panels) > MAX_CACHED_PANELS:
                     self._panels.popitem(last=False)
             return state

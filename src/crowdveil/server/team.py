@@ -29,6 +29,7 @@ from crowdveil.server.requests import (
     send,
 )
 from crowdveil.server.services import Services
+from crowdveil.server.settings import DAY_S
 from crowdveil.server.tokens import new_token
 from crowdveil.server.views import campaign_view
 from crowdveil.store import (
@@ -63,7 +64,6 @@ from crowdveil.wire.message import CAMPAIGN_ID
 from crowdveil.wire.team import MAX_ACTIVITY, TOKEN_ID
 
 routes = APIRouter(prefix="/v1/operator", tags=["operators"])
-DAY_S = 24 * 3600
 NamePath = Annotated[str, Path(pattern=CAMPAIGN_ID, description="The operator's name")]
 TokenPath = Annotated[str, Path(pattern=TOKEN_ID, description="The token's id")]
 LAST_OWNER = "nobody else could sign in as an owner then; add another owner with a token first"
@@ -180,7 +180,7 @@ async def share(name: NamePath, on: OwnCampaign, services: ServicesOf) -> Respon
     """Share a campaign with an operator: a planner runs it from then on, a viewer sees it."""
     by = changed_by(services, on.who)
     _check(name, await run_in_threadpool(share_campaign, services.store, on.campaign.id, name, by))
-    return send(await run_in_threadpool(campaign_view, services.store, on.campaign))
+    return send(await run_in_threadpool(campaign_view, services, on.campaign))
 
 
 @routes.delete(
@@ -193,7 +193,7 @@ async def unshare(name: NamePath, on: OwnCampaign, services: ServicesOf) -> Resp
     """Take back a share; changes nothing if there is none."""
     by = changed_by(services, on.who)
     await run_in_threadpool(unshare_campaign, services.store, on.campaign.id, name, by)
-    return send(await run_in_threadpool(campaign_view, services.store, on.campaign))
+    return send(await run_in_threadpool(campaign_view, services, on.campaign))
 
 
 # --- the log --------------------------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from crowdveil.area import Area
 from crowdveil.campaign.from_wire import selection_message
-from crowdveil.server.services import read_plan
+from crowdveil.server.services import Services, read_plan
+from crowdveil.server.settings import delete_at
 from crowdveil.server.terms import lotteries, read_terms
 from crowdveil.store import (
     NULL,
@@ -44,11 +45,12 @@ DEGREE_DECIMALS = 6
 """A millionth of a degree is about 10 cm."""
 
 
-def campaign_view(store: Store, campaign: Campaign, role: OperatorRole = "owner") -> CampaignView:
+def campaign_view(services: Services, campaign: Campaign, role: OperatorRole = "owner") -> CampaignView:
     """Return a campaign as its operator sees it: counts, never single reports.
 
     A viewer does not see a seed that the plan names: whoever knows it can foretell the lottery.
     """
+    store, keep_days = services.store, services.settings.keep_days
     counted = {one.number: one for one in round_progress(store, campaign.id)}
     rounds = [
         RoundView(
@@ -88,6 +90,9 @@ def campaign_view(store: Store, campaign: Campaign, role: OperatorRole = "owner"
         operator=campaign.operator,
         shared_with=shares_of(store, campaign.id),
         failure=campaign.failure,
+        finished=campaign.finished,
+        keep_days=keep_days,
+        kept_until=delete_at(campaign.finished, keep_days),
     )
 
 

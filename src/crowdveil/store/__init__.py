@@ -3,7 +3,8 @@
     schema           the tables: all that is stored
     migrations/      creates the tables, with the constraints and triggers
     database         opens the database, runs transactions
-    campaigns        campaigns, their states, the server's signing key
+    campaigns        campaigns, their plans and states, the server's signing key
+    deletion         what is deleted with a campaign, and which ids are never used again
     operators        operators, their tokens' hashes, with whom campaigns are shared
     visible          which campaigns an operator sees
     activity         the log of what operators changed
@@ -22,6 +23,7 @@ constraints and triggers:
 - a closed round's counts add up to its reports, and it is never changed
 - one round of a campaign at a time; one seat for each secret
 - one selection of a campaign, any number of a panel; each is never changed
+- a campaign that was started is deleted only as a whole, once it is finished, and its id is never used again
 - the log of what operators did is only added to
 
     with open_store("sqlite:////var/lib/crowdveil/crowdveil.sqlite") as store:
@@ -50,11 +52,13 @@ from crowdveil.store.campaigns import (
     finish_panel,
     get_campaign,
     list_campaigns,
+    replace_plan,
     set_failure,
     set_state,
     signing_key,
 )
 from crowdveil.store.database import Store, open_store
+from crowdveil.store.deletion import delete_campaign
 from crowdveil.store.operators import (
     MAX_TOKENS,
     KnownToken,
@@ -145,6 +149,7 @@ __all__ = [
     "closed_rounds",
     "count_reports",
     "create_campaign",
+    "delete_campaign",
     "estimates_of",
     "finish_panel",
     "get_campaign",
@@ -162,6 +167,7 @@ __all__ = [
     "policy_bytes",
     "put_operator",
     "remove_operator",
+    "replace_plan",
     "report_rows",
     "reports_of",
     "revoke_token",

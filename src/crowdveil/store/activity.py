@@ -14,7 +14,7 @@ from crowdveil.store.database import Store
 from crowdveil.store.visible import visible
 from crowdveil.vocabulary import ActivityAction
 
-_activity = schema.activity
+_activity, _campaigns = schema.activity, schema.campaigns
 
 
 class ChangedBy(NamedTuple):
@@ -56,14 +56,17 @@ def list_activity(
     """Return lines of the log, the newest first, from the one before a number on.
 
     Who is named in `seen_by` sees what they did themselves, from the time `since` on (an earlier operator may have had
-    the same name), and what was done in campaigns that they may see.
+    the same name), and what was done in campaigns that they may see, from their creation on (an earlier draft may have
+    had the same id).
     """
     rows = select(*(_activity.c[name] for name in StoredActivity._fields))
     if before is not None:
         rows = rows.where(_activity.c.number < before)
     if seen_by is not None:
         own = and_(_activity.c.operator == seen_by, _activity.c.at >= since)
-        rows = rows.where(or_(own, visible(_activity.c.campaign, seen_by)))
+        created = select(_campaigns.c.created).where(_campaigns.c.id == _activity.c.campaign).scalar_subquery()
+        theirs = and_(visible(_activity.c.campaign, seen_by), _activity.c.at >= created)
+        rows = rows.where(or_(own, theirs))
     with store.reading() as connection:
         found = connection.execute(rows.order_by(_activity.c.number.desc()).limit(at_most))
         return [StoredActivity(*row) for row in found]

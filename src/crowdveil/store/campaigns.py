@@ -3,13 +3,15 @@
 draft ──→ open ⇄ paused
             └──┬──┘
             closed ──→ finished      (by `save_selection`, or of a panel by `finish_panel`)
+
+The plan of a draft may be replaced. Drafts and finished campaigns may be deleted (`deletion`).
 """
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from crowdveil.errors import InputError
 from crowdveil.store import schema
@@ -38,7 +40,7 @@ class Campaign(NamedTuple):
     plan: str
     """The campaign plan as JSON, exactly as it was sent."""
     terms: str
-    """The announced terms as JSON; they never change."""
+    """The announced terms as JSON; they never change once the campaign was started."""
     state: CampaignState
     enrolment: Literal["open", "invite"]
     offer: str
@@ -52,6 +54,8 @@ class Campaign(NamedTuple):
     """Who created it; None once that operator was removed."""
     failure: str | None = None
     """Why the last step that was due could not be done; None once it was."""
+    finished: int | None = None
+    """When it was finished, in seconds since 1970 (UTC); None before."""
 
 
 _COLUMNS = [schema.campaigns.c[name] for name in Campaign._fields]
@@ -85,10 +89,49 @@ def create_campaign(
         existing = connection.execute(select(schema.campaigns.c.id).where(schema.campaigns.c.id == campaign)).first()
         if existing is not None:
             raise InputError("campaign", campaign, "is already used by another campaign; choose another id")
+        retired = select(schema.retired_campaigns.c.id).where(schema.retired_campaigns.c.id == campaign)
+        if connection.execute(retired).first() is not None:
+            expected = "belonged to a campaign that was deleted, whose answers phones remember; choose another id"
+            raise InputError("campaign", campaign, expected)
         connection.execute(insert(schema.campaigns).values(new._asdict()))
         if operator is not None:
             write_activity(connection, ChangedBy(operator, created), "campaign-created", campaign)
     return new
+
+
+def replace_plan(
+    store: Store,
+    campaign: str,
+    plan: str,
+    *,
+    terms: str,
+    offer: str,
+    seed: str,
+    enrolment: Literal["open", "invite"],
+    panel: bool,
+    by: ChangedBy,
+) -> tuple[Campaign, int]:
+    """Replace the plan of a draft, and return how many invites were deleted: they name the old terms.
+
+    The plan that it has changes nothing. Other terms delete all invites, and the same terms none.
+    """
+    table, invites = schema.campaigns, schema.invites
+    with store.writing() as connection:
+        now = lock_campaign(connection, campaign)
+        if now.state != "draft":
+            raise InputError("state", now.state, "should be draft: once a campaign was started, its plan is fixed")
+        if now.plan == plan:
+            return now, 0
+        deleted = 0
+        if now.terms != terms:
+            mine = invites.c.campaign == campaign
+            first = select(func.count()).select_from(invites).where(mine, invites.c.round == 0)
+            deleted = connection.execute(first).scalar_one()  # to a panel there is one for each round
+            connection.execute(delete(invites).where(mine))
+        new = now._replace(plan=plan, terms=terms, offer=offer, seed=seed, enrolment=enrolment, panel=panel)
+        connection.execute(update(table).where(table.c.id == campaign).values(new._asdict()))
+        write_activity(connection, by, "plan-replaced", campaign, f"{deleted:,} invites deleted" if deleted else "")
+        return new, deleted
 
 
 def get_campaign(store: Store, campaign: str, *, seen_by: str | None = None) -> Campaign | None:
@@ -137,15 +180,17 @@ def set_failure(store: Store, campaign: str, failure: str | None) -> None:
         connection.execute(update(table).where(table.c.id == campaign).values(failure=failure))
 
 
-def finish_panel(store: Store, campaign: str) -> Campaign:
-    """Finish a closed panel: nobody answers any more; selections from its answers go on."""
+def finish_panel(store: Store, campaign: str, *, at: int) -> Campaign:
+    """Finish a closed panel: nobody answers any more; selections from its answers go on. The first time counts."""
     with store.writing() as connection:
         now = lock_campaign(connection, campaign)
         if not now.panel or now.state not in ("closed", "finished"):
             raise InputError("state", now.state, "should be closed, and the campaign a panel")
+        if now.state == "finished":
+            return now
         table = schema.campaigns
-        connection.execute(update(table).where(table.c.id == campaign).values(state="finished"))
-        return now._replace(state="finished")
+        connection.execute(update(table).where(table.c.id == campaign).values(state="finished", finished=at))
+        return now._replace(state="finished", finished=at)
 
 
 def lock_campaign(connection: Connection, campaign: str) -> Campaign:

@@ -62,18 +62,22 @@ def add_invites(
     *,
     at_most: int | None = None,
     rounds: int = 1,
+    terms: str | None = None,
     by: ChangedBy | None = None,
 ) -> int | None:
     """Add invites, each for one device; those that exist already stay.
 
     If there would be more than `at_most` in all, add none and return how many exist. Used invites are deleted; the
-    participants who used them count instead. An invite to a panel holds once in each of its `rounds`.
+    participants who used them count instead. An invite to a panel holds once in each of its `rounds`. If `terms` are
+    given, which the invites will name, those of the campaign should still be the same.
     """
     hashes = sorted(set(invite_hashes))
     rows = [{"campaign": campaign, "round": number, "invite_hash": one} for number in range(rounds) for one in hashes]
     with store.writing() as connection:
-        panel = lock_campaign(connection, campaign).panel
-        exist = 0 if at_most is None else _invites_so_far(connection, campaign, panel)
+        now = lock_campaign(connection, campaign)
+        if terms is not None and now.terms != terms:
+            raise InputError("plan", campaign, "was replaced by another operator just now; make the invites again")
+        exist = 0 if at_most is None else _invites_so_far(connection, campaign, now.panel)
         if at_most is not None and exist + len(hashes) > at_most:
             return exist
         if rows:

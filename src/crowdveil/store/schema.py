@@ -9,6 +9,9 @@ Participants have random numbers, and their rows no rowid, so that neither shows
 What is stored of an operator: a name, a role, hashes of tokens, and what they did, when (`activity`, which has nothing
 of participants but how many). The log is only added to.
 
+A campaign that was started is deleted as a whole, once it is finished; its id stays in `retired_campaigns`, because
+devices remember their answers by the campaign's id and round, and would take another campaign of that id for the same.
+
 `seat_counts` has the number of seats of a round, apart from `rounds`, because reports lock their round's row against
 changes, and would wait for seats.
 
@@ -87,10 +90,19 @@ campaigns = Table(
     Column("panel", Boolean, nullable=False),
     Column("operator", String(63)),  # who created it; NULL once that operator was removed
     Column("failure", Text),
+    Column("finished", BigInteger),
     PrimaryKeyConstraint("id", name="campaigns_pk"),
     ForeignKeyConstraint(["operator"], ["operators.name"], name="campaigns_operator", ondelete="SET NULL"),
     CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
     CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),
+    CheckConstraint("(state = 'finished') = (finished IS NOT NULL)", name="campaigns_finished_at"),
+)
+
+retired_campaigns = Table(
+    "retired_campaigns",
+    metadata,
+    Column("id", String(63), nullable=False),
+    PrimaryKeyConstraint("id", name="retired_campaigns_pk"),
 )
 
 campaign_shares = Table(

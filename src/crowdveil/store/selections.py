@@ -91,7 +91,8 @@ def save_selection(
             detail = f"selection {number + 1}: {len(selection)} people"
             write_activity(connection, by, "selection-made", campaign, detail)
         if not row.panel:
-            connection.execute(update(_campaigns).where(_campaigns.c.id == campaign).values(state="finished"))
+            finished = {"state": "finished", "finished": made}
+            connection.execute(update(_campaigns).where(_campaigns.c.id == campaign).values(finished))
     return header
 
 

@@ -326,6 +326,21 @@ class CampaignView(Message):
     """Operators with whom it is shared, in the order of their names."""
     failure: str | None = None
     """Why the server could not do the step that is due, such as opening a round; it tries again by itself."""
+    finished: Whole | None = None
+    """When it was finished, in seconds since 1970 (UTC); None before."""
+    keep_days: Positive | None = None
+    """Days after which this server deletes what is finished; None: it keeps that until an operator deletes it."""
+    kept_until: Whole | None = None
+    """When this server deletes the campaign, in seconds since 1970 (UTC); None: not before it is finished, or never."""
+
+
+class ReplacedPlan(Message):
+    """A draft with its new plan."""
+
+    protocol: Protocol
+    campaign: CampaignView
+    invites_deleted: Whole
+    """How many invites were deleted, because they named the old terms."""
 
 
 class Health(Message):

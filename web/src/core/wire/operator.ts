@@ -147,6 +147,12 @@ export interface CampaignView {
   shared_with: readonly string[];
   /** Why the server could not do the step that is due, such as opening a round; it tries again by itself. */
   failure: string | null;
+  /** When it was finished, in seconds since 1970 (UTC); null before. */
+  finished: number | null;
+  /** Days after which this server deletes what is finished; null: it keeps that until an operator deletes it. */
+  keep_days: number | null;
+  /** When this server deletes the campaign, in seconds since 1970 (UTC); null: not before it is finished, or never. */
+  kept_until: number | null;
 }
 
 export interface CampaignSummary {

@@ -61,10 +61,17 @@ def _tables() -> None:
         sa.Column("panel", sa.Boolean, nullable=False),
         sa.Column("operator", sa.String(63)),
         sa.Column("failure", sa.Text),
+        sa.Column("finished", sa.BigInteger),
         sa.PrimaryKeyConstraint("id", name="campaigns_pk"),
         sa.ForeignKeyConstraint(["operator"], ["operators.name"], name="campaigns_operator", ondelete="SET NULL"),
         sa.CheckConstraint("state IN ('draft', 'open', 'paused', 'closed', 'finished')", name="campaigns_state"),
         sa.CheckConstraint("enrolment IN ('open', 'invite')", name="campaigns_enrolment"),
+        sa.CheckConstraint("(state = 'finished') = (finished IS NOT NULL)", name="campaigns_finished_at"),
+    )
+    op.create_table(
+        "retired_campaigns",
+        sa.Column("id", sa.String(63), nullable=False),
+        sa.PrimaryKeyConstraint("id", name="retired_campaigns_pk"),
     )
     op.create_table(
         "campaign_shares",
@@ -233,8 +240,12 @@ def _tables() -> None:
 
 NEEDS_OPEN_ROUND = "a report needs a seat in the same round, which is open, and whose policy has its symbol"
 NEVER_CHANGED = "is never changed or deleted"
+ONLY_WITH_CAMPAIGN = "is deleted only with its campaign"
+ONLY_FINISHED = "only a finished campaign is deleted with its rounds, and its id is retired then"
+ONLY_RETIRED = "a campaign that was started is deleted only once its id is retired"
+NEVER_AGAIN = "the id of a campaign that was started is never used again"
 ONLY_WITH_SEAT = "a report is deleted only with its seat"
-ONLY_WHILE_OPEN = "a seat is deleted only while its round is open"
+ONLY_WHILE_OPEN = "a seat is deleted only while its round is open, or with its campaign"
 COUNTS_FIT = "the counts of a closed round add up to its reports"
 NEEDS_CLOSED = "a selection is made once, when the campaign is closed, or of a panel that was started"
 FINISHED_SELECTS = "a campaign that is asked once is finished by its selection"
@@ -282,16 +293,34 @@ def _sqlite_triggers() -> None:
         CREATE TRIGGER participants_while_open BEFORE DELETE ON participants
         WHEN NOT EXISTS (
             SELECT 1 FROM rounds WHERE campaign = OLD.campaign AND number = OLD.round AND state = 'open')
+        AND NOT EXISTS (SELECT 1 FROM retired_campaigns WHERE id = OLD.campaign)
         BEGIN SELECT RAISE(ABORT, '{ONLY_WHILE_OPEN}'); END""")
-    closed = "WHEN OLD.state = 'closed'"
+    op.execute(f"""
+        CREATE TRIGGER retired_campaigns_finished BEFORE INSERT ON retired_campaigns
+        WHEN NOT EXISTS (SELECT 1 FROM campaigns WHERE id = NEW.id AND state = 'finished')
+        BEGIN SELECT RAISE(ABORT, '{ONLY_FINISHED}'); END""")
+    op.execute(f"""
+        CREATE TRIGGER campaigns_deleted BEFORE DELETE ON campaigns
+        WHEN OLD.state <> 'draft' AND NOT EXISTS (SELECT 1 FROM retired_campaigns WHERE id = OLD.id)
+        BEGIN SELECT RAISE(ABORT, '{ONLY_RETIRED}'); END""")
+    op.execute(f"""
+        CREATE TRIGGER campaigns_new_id BEFORE INSERT ON campaigns
+        WHEN EXISTS (SELECT 1 FROM retired_campaigns WHERE id = NEW.id)
+        BEGIN SELECT RAISE(ABORT, '{NEVER_AGAIN}'); END""")
+    for table, which in (("selections", "true"), ("selected", "true"), ("rounds", "OLD.state = 'closed'")):
+        op.execute(f"""
+            CREATE TRIGGER {table}_no_delete BEFORE DELETE ON {table}
+            WHEN {which} AND NOT EXISTS (SELECT 1 FROM retired_campaigns WHERE id = OLD.campaign)
+            BEGIN SELECT RAISE(ABORT, 'a row of {table} {ONLY_WITH_CAMPAIGN}'); END""")
     for table, verbs, when in (
         ("reports", ("UPDATE",), ""),
         ("participants", ("UPDATE",), ""),
         ("signing_keys", ("UPDATE", "DELETE"), ""),
-        ("selections", ("UPDATE", "DELETE"), ""),
-        ("selected", ("UPDATE", "DELETE"), ""),
+        ("selections", ("UPDATE",), ""),
+        ("selected", ("UPDATE",), ""),
         ("activity", ("UPDATE", "DELETE"), ""),
-        ("rounds", ("UPDATE", "DELETE"), closed),
+        ("retired_campaigns", ("UPDATE", "DELETE"), ""),
+        ("rounds", ("UPDATE",), "WHEN OLD.state = 'closed'"),
     ):
         for verb in verbs:
             op.execute(f"""
@@ -372,9 +401,50 @@ def _postgresql_triggers() -> None:
     op.execute(f"""
         CREATE FUNCTION crowdveil_participants_while_open() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
+            PERFORM 1 FROM retired_campaigns WHERE id = OLD.campaign;
+            IF FOUND THEN
+                RETURN OLD;
+            END IF;
             PERFORM 1 FROM rounds WHERE campaign = OLD.campaign AND number = OLD.round AND state = 'open' FOR SHARE;
             IF NOT FOUND THEN
                 RAISE EXCEPTION '{ONLY_WHILE_OPEN}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN OLD;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_retired_campaigns_finished() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM 1 FROM campaigns WHERE id = NEW.id AND state = 'finished' FOR SHARE;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION '{ONLY_FINISHED}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN NEW;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_campaigns_deleted() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM 1 FROM retired_campaigns WHERE id = OLD.id;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION '{ONLY_RETIRED}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN OLD;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_campaigns_new_id() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM 1 FROM retired_campaigns WHERE id = NEW.id;
+            IF FOUND THEN
+                RAISE EXCEPTION '{NEVER_AGAIN}' USING ERRCODE = 'integrity_constraint_violation';
+            END IF;
+            RETURN NEW;
+        END $$""")
+    op.execute(f"""
+        CREATE FUNCTION crowdveil_only_with_campaign() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM 1 FROM retired_campaigns WHERE id = OLD.campaign;
+            IF NOT FOUND THEN
+                RAISE EXCEPTION 'a row of % {ONLY_WITH_CAMPAIGN}', TG_TABLE_NAME
+                    USING ERRCODE = 'integrity_constraint_violation';
             END IF;
             RETURN OLD;
         END $$""")
@@ -392,6 +462,9 @@ def _postgresql_triggers() -> None:
         ("selected_only_its_people", "BEFORE INSERT ON selected FOR EACH ROW"),
         ("reports_only_with_seat", "BEFORE DELETE ON reports FOR EACH ROW"),
         ("participants_while_open", "BEFORE DELETE ON participants FOR EACH ROW"),
+        ("retired_campaigns_finished", "BEFORE INSERT ON retired_campaigns FOR EACH ROW"),
+        ("campaigns_deleted", "BEFORE DELETE ON campaigns FOR EACH ROW WHEN (OLD.state <> 'draft')"),
+        ("campaigns_new_id", "BEFORE INSERT ON campaigns FOR EACH ROW"),
     ):
         op.execute(f"CREATE TRIGGER {trigger} {when} EXECUTE FUNCTION crowdveil_{trigger}()")
     never = "EXECUTE FUNCTION crowdveil_never_changed()"
@@ -399,10 +472,14 @@ def _postgresql_triggers() -> None:
         ("reports", "UPDATE", ""),
         ("participants", "UPDATE", ""),
         ("signing_keys", "UPDATE OR DELETE", ""),
-        ("selections", "UPDATE OR DELETE", ""),
-        ("selected", "UPDATE OR DELETE", ""),
+        ("selections", "UPDATE", ""),
+        ("selected", "UPDATE", ""),
         ("activity", "UPDATE OR DELETE", ""),
-        ("rounds", "UPDATE OR DELETE", "WHEN (OLD.state = 'closed')"),
+        ("retired_campaigns", "UPDATE OR DELETE", ""),
+        ("rounds", "UPDATE", "WHEN (OLD.state = 'closed')"),
     ):
         op.execute(f"CREATE TRIGGER {table}_kept BEFORE {verbs} ON {table} FOR EACH ROW {when} {never}")
         op.execute(f"CREATE TRIGGER {table}_not_emptied BEFORE TRUNCATE ON {table} FOR EACH STATEMENT {never}")
+    for table, when in (("selections", ""), ("selected", ""), ("rounds", "WHEN (OLD.state = 'closed')")):
+        only = "EXECUTE FUNCTION crowdveil_only_with_campaign()"
+        op.execute(f"CREATE TRIGGER {table}_with_campaign BEFORE DELETE ON {table} FOR EACH ROW {when} {only}")
