@@ -61,6 +61,7 @@ def execute(notebook: Path) -> Any:
             # Sockets of the file system, so that nothing of a kernel can be reached over the network.
             config=Config(KernelManager={"transport": "ipc", "ip": f"{folder}/kernel"}),
             timeout=SECONDS_PER_CELL,
+            coalesce_streams=True,  # what a cell prints is one output, however it arrives
             record_timing=False,  # the times of cells would make each execution another file
             resources={"metadata": {"path": _below(folder, "work")}},
             extra_arguments=[f"--IPKernelApp.exec_lines={ONLY_THIS_MACHINE}"],

@@ -9,8 +9,9 @@ from typing import Any
 from examples.tools.notebooks import page_name
 
 TERMINAL_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
+LOOK = re.compile(r"<style.*?</style>|(?<=<table) [^>]*|(?<=<tr) style=[^>]*", re.DOTALL)
 """How frames would look in a notebook; on the site they look like its other tables."""
+PRINTED = 'text title="Output"'
 LINK = re.compile(r"\]\((?:\.\./\.\./examples/)?(\w+)\.py\)")
 
 
@@ -36,16 +37,16 @@ def page_of(document: dict[str, Any], name: str, pictures: dict[str, bytes]) -> 
 def _shown(output: dict[str, Any], alt: str, name: str, pictures: dict[str, bytes]) -> str:
     """Write one output, in the richest form that a page can show."""
     if output["output_type"] == "stream":
-        return _fenced("text", TERMINAL_COLOURS.sub("", "".join(output["text"])))
+        return _fenced(PRINTED, TERMINAL_COLOURS.sub("", "".join(output["text"])))
     data = output["data"]
     if "text/html" in data:
         # Markdown leaves HTML alone up to the end of its outermost element.
-        return f"<div>\n{STYLE.sub('', ''.join(data['text/html']))}\n</div>"
+        return f"<div>\n{LOOK.sub('', ''.join(data['text/html']))}\n</div>"
     if "image/png" in data:
         file = f"{name}-{len(pictures) + 1}.png"
         pictures[file] = b64decode("".join(data["image/png"]))
         return f'![{alt}]({file}){{ width="760" }}'
-    return _fenced("text", "".join(data["text/plain"]))
+    return _fenced(PRINTED, "".join(data["text/plain"]))
 
 
 def _fenced(language: str, text: str) -> str:

@@ -97,7 +97,8 @@ def notebook_of(*outputs: dict[str, Any], alt: str = "") -> dict[str, Any]:
 def test_a_page_has_words_code_and_what_was_printed() -> None:
     printed = {"output_type": "stream", "name": "stdout", "text": ["\x1b[31mtwo\x1b[39m\n"]}
     page = page_of(notebook_of(printed), "sums", {})
-    assert page == ("# Title\nSee [ε](../explanations/privacy.md).\n\n````python\n1 + 1\n````\n\n````text\ntwo\n````\n")
+    told = "# Title\nSee [ε](../explanations/privacy.md)."
+    assert page == f'{told}\n\n````python\n1 + 1\n````\n\n````text title="Output"\ntwo\n````\n'
 
 
 def test_a_page_shows_pictures_as_files_with_their_descriptions() -> None:
@@ -110,10 +111,11 @@ def test_a_page_shows_pictures_as_files_with_their_descriptions() -> None:
 
 
 def test_a_page_shows_tables_without_the_style_of_notebooks() -> None:
-    html = "<div><style scoped>\n td { color: red }\n</style>\n<table><tr><td>2</td></tr></table></div>"
+    look = "<style scoped>\n td { color: red }\n</style>\n"
+    html = f'<div>{look}<table border="1" class="dataframe"><tr><td>2</td></tr></table></div>'
     data = {"text/html": [html], "text/plain": ["2"]}
     page = page_of(notebook_of({"output_type": "execute_result", "data": data}), "sums", {})
-    assert "<td>2</td>" in page
+    assert "<table><tr><td>2</td></tr></table>" in page
     assert "color" not in page
 
 
