@@ -15,6 +15,9 @@ BENCH_VENV := .bench-venv
 BENCH_READY := $(BENCH_VENV)/.ready-$(shell cat requirements-bench.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
 SPARK_VENV := .spark-venv
 SPARK_READY := $(SPARK_VENV)/.ready-$(shell cat requirements-spark.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+EXAMPLES_VENV := .examples-venv
+EXAMPLES_READY := $(EXAMPLES_VENV)/.ready-$(shell cat requirements-examples.lock pyproject.toml 2>/dev/null | cksum | cut -d' ' -f1)
+EXECUTED := examples/executed/.ready
 # Python compiles what is imported, once: compiling all that is installed would take longer than the first run of the tests.
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 unexport PYTHONDONTWRITEBYTECODE
@@ -22,7 +25,7 @@ COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hash
 	$(if $(UPGRADE),--upgrade)
 
 .PHONY: help setup demo test long web pages test-pages browser faults attacks mutants spark java lint lint-python \
-	lint-pages study bench load-generator scale wheel core docs lock audit-dependencies clean
+	lint-pages study examples bench load-generator scale wheel core docs lock audit-dependencies clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -115,6 +118,12 @@ study: $(READY) ## repeat the paper's experiments in a short form, on the traces
 	@echo "== study: all of them side by side"
 	@$(BIN)/crowdveil study together --data study --out study/together
 
+examples: $(EXAMPLES_READY) ## execute the notebooks of examples/ in fresh kernels, into examples/executed/; about two minutes
+	@echo "== examples: each in a fresh kernel"
+	@rm -f $(EXECUTED)
+	@$(EXAMPLES_VENV)/bin/python -m examples.tools.execute
+	@touch $(EXECUTED)
+
 load-generator:
 	$(call need,wrk,wrk)
 
@@ -135,9 +144,10 @@ core: wheel ## install the core alone into a new environment, run it, and print 
 	@echo "== core: the wheel and requirements-core.lock in a new environment"
 	@$(BIN)/python -m tests.packaging.core dist/*.whl
 
-docs: $(DOCS_READY) ## build the documentation site into site/
+# The notebooks are executed again only when they, or what they run, have changed.
+docs: $(DOCS_READY) $(EXECUTED) ## build the documentation site into site/, with the executed notebooks
 	@echo "== docs: building site/"
-	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@PYTHONPATH=. NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
 	@! grep -rnoE '<(script|img|iframe|source)[^>]*src="?(https?:)?//[^ ">]*|<link[^>]*rel="?(stylesheet|preconnect|icon)[^>]*href="?(https?:)?//[^ ">]*|url\((https?:)?//[^)]*' \
 		--include='*.html' --include='*.css' site || { echo "the site would load from outside" >&2; exit 1; }
 	@echo "open site/index.html; it loads nothing from outside"
@@ -164,6 +174,7 @@ lock: $(READY) ## pin dependencies that are not pinned yet, with hashes; UPGRADE
 	trap 'rm -f .build-requirements.in' EXIT; \
 	uv $(COMPILE) --extra dev -o requirements.lock pyproject.toml .build-requirements.in; \
 	uv $(COMPILE) -c requirements.lock -o requirements-core.lock pyproject.toml; \
+	uv $(COMPILE) -c requirements.lock --extra examples -o requirements-examples.lock pyproject.toml .build-requirements.in; \
 	uv $(COMPILE) --extra bench -o requirements-bench.lock pyproject.toml .build-requirements.in; \
 	$(BIN)/python -c "$$TEST_REQUIREMENTS" >> .build-requirements.in; \
 	uv $(COMPILE) --extra spark --extra all -o requirements-spark.lock pyproject.toml .build-requirements.in; \
@@ -188,7 +199,7 @@ audit-dependencies: $(READY) $(WEB_READY) ## look up known weaknesses of every p
 	@cd web && $(WITH_NODE) npm audit
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) $(SPARK_VENV) .peers .mutants web/node_modules web/dist web/vectors $(PAGES) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(DOCS_VENV) $(BENCH_VENV) $(SPARK_VENV) $(EXAMPLES_VENV) examples/executed .peers .mutants web/node_modules web/dist web/vectors $(PAGES) site demo study dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- environments: made once, made again when their lock changes --------------------------------------------
@@ -234,6 +245,14 @@ $(SPARK_READY):
 	$(call make_venv,$(SPARK_VENV),requirements-spark.lock)
 	@$(SPARK_VENV)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
+
+$(EXAMPLES_READY):
+	$(call make_venv,$(EXAMPLES_VENV),requirements-examples.lock)
+	@$(EXAMPLES_VENV)/bin/python $(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(EXECUTED): requirements-examples.lock $(wildcard examples/*.py examples/tools/*.py) $(shell find src/crowdveil -name '*.py')
+	@$(MAKE) --no-print-directory examples
 
 $(WEB_READY): | $(READY)
 	@echo "== setup: web/node_modules, from package-lock.json"

@@ -89,7 +89,7 @@ def test_a_source_archive_can_be_built_from(built: Built) -> None:
 
 def test_the_metadata_names_the_extras(built: Built) -> None:
     assert built.metadata.get_all("Provides-Extra") == sorted(
-        ["all", "batch", "bench", "dev", "docs", "plots", "server", "spark"]
+        ["all", "batch", "bench", "dev", "docs", "examples", "plots", "server", "spark"]
     )
     needs = built.metadata.get_all("Requires-Dist") or []
     core = [one for one in needs if "extra ==" not in one]
