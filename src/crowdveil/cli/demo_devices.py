@@ -47,7 +47,7 @@ class DemoDevices:
 
 
 def free_name(operator: Operator, wanted: str) -> str:
-    """Choose a name that no earlier demo in this folder has used: campaigns are never deleted."""
+    """Choose a name that no earlier demo in this folder has used; demos delete none of their campaigns."""
     taken = {one.campaign for one in operator.campaigns().campaigns}
     return next(name for number in count(1) if (name := wanted if number == 1 else f"{wanted}-{number}") not in taken)
 

@@ -145,7 +145,7 @@ async def edit(request: Request, on: RunCampaign, services: ServicesOf) -> Respo
     responses=problems(*OPERATOR_PROBLEMS, "not-found", "wrong-state"),
 )
 async def delete(on: OwnCampaign, services: ServicesOf) -> Response:
-    """Delete a draft, or a finished campaign with all that is stored of it; its id cannot be used again then."""
+    """Delete a draft, whose id is free then, or a finished campaign with all that is stored of it, whose id is not."""
     await run_in_threadpool(_delete, services, on)
     services.forget(on.campaign.id)
     log().info("campaign-deleted", extra={"campaign": on.campaign.id, "operator": on.who.operator})

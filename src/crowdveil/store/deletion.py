@@ -1,4 +1,4 @@
-"""Delete campaigns: a draft without a trace but in the log, a finished one with everything that came of it.
+"""Delete campaigns: drafts, and finished ones with everything that came of them; the activity log stays.
 
 Devices remember their answers by the campaign's id and the number of the round. So the id of a campaign that was
 started is retired, and the id of a draft is free again. The database lets rows of a campaign go only once its id is
