@@ -410,6 +410,8 @@ def test_the_last_52_weeks_count(path: Path, server: FakeServer, days_ago: int) 
         device.place(checked, visit)
     assert device.pick_place(checked, {8: 0.9}) == (Place(8, 0), False)
     assert device.pick_place(checked, visit) == (Place(8, 0), True)
+    assert not device.explain(checked, Place(8, 0)).kept
+    assert device.explain(checked, Place(8, 0), kept=True).kept
 
 
 def test_a_campaign_by_the_day_counts_days(path: Path, server: FakeServer) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 import crowdveil as cv
 from crowdveil.client.excluded import ExcludedPlace
-from crowdveil.client.history import place_to_report, read_profile, visits_of, without_excluded
+from crowdveil.client.history import check_usable, place_to_report, read_profile, visits_of, without_excluded
+from crowdveil.profile.periods import Periods
 from crowdveil.profile.place import Place
 from crowdveil.traces import synthetic_visits
 from crowdveil.traces.visits import Visits
@@ -135,3 +136,44 @@ def test_the_owners_limit_says_what_is_likely() -> None:
     assert reported(once, RAREST, "target-aware", least_delta=0.0).cell == CLINIC
     often = a_year({HOME: range(52), GYM: range(30, 52, 2)})
     assert reported(often, RAREST, "random", least_delta=0.9).cell == HOME
+
+
+# --- visits that tell nothing ---------------------------------------------------------------------------------
+
+LAST_YEAR = Periods(date(2023, 6, 5), 52, 7)
+NOON_S = int(datetime(2024, 3, 4, 12, tzinfo=UTC).timestamp())
+
+
+def at_places(*places: tuple[float, float], first_s: int = NOON_S) -> Visits:
+    """A visit a day, at these latitudes and longitudes."""
+    latitude, longitude = zip(*places, strict=True)
+    times = [first_s + 86_400 * day for day in range(len(places))]
+    return Visits(("me",), [0] * len(places), times, [0] * len(places), latitude, longitude)  # type: ignore[arg-type]
+
+
+def test_visits_with_exchanged_coordinates_are_refused_and_those_elsewhere_are_not() -> None:
+    area = cv.Grid.on_lattice(40.70, -74.02, 40.76, -73.95, cell_km=1.0)
+    latitude, longitude = (float(axis[0]) for axis in area.centres())  # the cell whose number is 0
+    check_usable(at_places((latitude, longitude)), area, LAST_YEAR)
+    check_usable(at_places((48.1, 11.5), (10.0, 90.5), (10.0, 179.0)), area, LAST_YEAR)
+    check_usable(at_places((longitude, latitude), (latitude, longitude)), area, LAST_YEAR)
+    for others in ((), ((10.0, 179.0),)):
+        wrong = at_places((longitude, latitude), *others)
+        with pytest.raises(cv.InputError) as refused:
+            check_usable(wrong, area, LAST_YEAR)
+        assert str(refused.value) == (
+            f"visits = '{len(wrong)} visit{'s' * len(others)}': none lies in the campaign's area, but some would with "
+            "latitude and longitude exchanged. Nothing was picked or kept: exchange the two columns"
+        )
+
+
+def test_visits_outside_of_the_periods_are_refused_with_their_dates() -> None:
+    nothing = at_places((0.0, 0.0)).where(np.zeros(1, dtype=bool))
+    check_usable(nothing, AREA, LAST_YEAR)
+    long_ago = at_places((0.0, 0.0), (0.0, 0.0), first_s=NOON_S - 400 * 86_400)
+    with pytest.raises(cv.InputError) as refused:
+        check_usable(long_ago, AREA, LAST_YEAR)
+    assert str(refused.value) == (
+        "visits = '2 visits': none lies in the 364 days from 2023-06-05 that the campaign looks at; they lie between "
+        "2023-01-29 and 2023-01-30. Nothing was picked or kept: check the times"
+    )
