@@ -336,6 +336,19 @@ def test_a_renewal_that_was_interrupted_keeps_to_the_schedule_too(tmp_path: Path
     assert mine.ledger.spent().reports == 1
 
 
+def test_the_draw_itself_keeps_to_the_schedule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another program with the same ledger may have drawn since the schedule was checked."""
+    server = panel_server()
+    server.terms["renewal_s"] = PERIOD_S
+    mine = device(tmp_path, server, lambda: in_seconds(0))
+    mine.join(NAME, HISTORY, invite="first")
+    server.round = 1
+    monkeypatch.setattr(Ledger, "check_round", lambda *_: None)
+    with pytest.raises(CampaignRefused, match="sooner than it announced"):
+        mine.renew(NAME, HISTORY)
+    assert mine.ledger.spent().reports == 1
+
+
 def test_a_schedule_of_centuries_is_refused_with_a_date(tmp_path: Path) -> None:
     server = panel_server()
     server.terms["renewal_s"] = 2**53 - 1
