@@ -95,6 +95,12 @@ def wait_until(true: Callable[[], bool], what: str, within_s: float = 60.0) -> N
         sleep(0.05)
 
 
+def open_round(server: Serving) -> int | None:
+    """The number of the open round; None while the next policy is being made."""
+    notice = server.ask("GET", f"/v1/campaigns/{NAME}").json().get("notice")
+    return None if notice is None else int(notice["round"])
+
+
 def take_part(server: Serving, secret: str) -> int:
     body = SeatRequest(protocol=PROTOCOL, secret_digest=secret_digest(secret)).to_bytes()
     seat = Seat.from_bytes(server.ask("POST", f"/v1/campaigns/{NAME}/seats", body).raise_for_status().content)
@@ -114,8 +120,7 @@ def test_workers_share_a_campaign_are_replaced_and_end_together(postgresql: Call
         server.ask("PUT", f"/v1/operator/campaigns/{NAME}", plan().to_bytes(), **AS_OPERATOR).raise_for_status()
         change = StateChange(protocol=PROTOCOL, state="open").to_bytes()
         server.ask("PUT", f"/v1/operator/campaigns/{NAME}/state", change, **AS_OPERATOR).raise_for_status()
-        announced = f"/v1/campaigns/{NAME}"
-        wait_until(lambda: server.ask("GET", announced).json().get("notice") is not None, "the first round is open")
+        wait_until(lambda: open_round(server) == 0, "the first round is open")
 
         with ThreadPoolExecutor(6) as pool:
             first = list(pool.map(lambda one: take_part(server, f"device {one}"), range(6)))
@@ -123,7 +128,7 @@ def test_workers_share_a_campaign_are_replaced_and_end_together(postgresql: Call
         # Whichever worker is asked, it counts for all of them.
         for _ in range(8):
             assert 'crowdveil_reports_total{outcome="accepted"} 6.0' in server.ask("GET", "/metrics").text
-        wait_until(lambda: server.ask("GET", announced).json()["notice"]["round"] == 1, "the second round is open")
+        wait_until(lambda: open_round(server) == 1, "the second round is open")
 
         before = server.workers()
         for pid in before:  # also the one that has the scheduler
