@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from time import monotonic
 
 import pytest
 
@@ -34,6 +35,12 @@ class Work:
         if self._waiting(name):
             assert self.go.wait(PATIENCE_S)
         return False
+
+    def wait_until_idle(self) -> None:
+        late = monotonic() + PATIENCE_S
+        while self.lanes._running:
+            assert monotonic() < late
+            threading.Event().wait(0.01)
 
     def wait_for(self, number: int) -> None:
         """Wait until so many more have begun."""
@@ -73,8 +80,7 @@ def test_campaigns_known_to_be_slow_leave_lanes_to_the_others() -> None:
         work.wait_for(1)
         work.now += 2 * SLOW_S
         work.go.set()
-        while name in work.lanes._running:
-            threading.Event().wait(0.01)
+        work.wait_until_idle()
     work.go.clear()
     work.lanes.offer(slow)
     work.wait_for(LANES - KEPT_FREE)

@@ -43,6 +43,12 @@ app = new_app(
 )
 
 Id = Annotated[str, typer.Argument(help="The campaign's ID: small letters, digits and -.", metavar="ID")]
+FinishedId = Annotated[
+    str | None, typer.Argument(help="A finished campaign, or a panel.", metavar="ID", show_default=False)
+]
+SavedRecord = Annotated[
+    Path | None, typer.Option(help="A record that was saved, instead of one from the server.", metavar="FILE")
+]
 Site = Annotated[
     str | None,
     typer.Option(help="Address at which participants reach the server (default: --server).", metavar="URL"),
@@ -295,12 +301,8 @@ def export(
 @taking(operator_if_needed)
 def audit(
     server: Callable[[], Operator],
-    campaign: Annotated[
-        str | None, typer.Argument(help="A finished campaign, or a panel.", metavar="ID", show_default=False)
-    ] = None,
-    record: Annotated[
-        Path | None, typer.Option(help="A record that was saved, instead of one from the server.", metavar="FILE")
-    ] = None,
+    campaign: FinishedId = None,
+    record: SavedRecord = None,
     out: Annotated[Path | None, typer.Option(help="Save the server's record (.json).", metavar="FILE")] = None,
     json: AsJson = False,
 ) -> None:
@@ -329,12 +331,8 @@ def audit(
 @taking(operator_if_needed)
 def review(
     server: Callable[[], Operator],
-    campaign: Annotated[
-        str | None, typer.Argument(help="A finished campaign, or a panel.", metavar="ID", show_default=False)
-    ] = None,
-    record: Annotated[
-        Path | None, typer.Option(help="A record that was saved, instead of one from the server.", metavar="FILE")
-    ] = None,
+    campaign: FinishedId = None,
+    record: SavedRecord = None,
     selection: Annotated[
         str | None, typer.Option(help="Of a panel: which selection (default: the newest).", metavar="NUMBER")
     ] = None,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -81,24 +82,25 @@ def pooled_estimate(
     apart_km = spacing_km(area)
     contradicted = False
 
-    def under(assumed: Smoothness) -> Likeliest:
-        root = factor(area, apart_km, policy.grades, null, assumed)
-        return likeliest(table, counts.astype(np.float64), q, root)
+    @cache
+    def root(assumed: Smoothness) -> FloatArray:
+        return factor(area, apart_km, policy.grades, null, assumed)
+
+    def under(assumed: Smoothness, believed: FloatArray) -> Likeliest:
+        return likeliest(table, counts.astype(np.float64), believed, root(assumed))
 
     # Products this small gain little from more threads, and lose seconds where the processor has other work.
     with threadpool_limits(1, user_api="blas"):
         used = smoothness or ASSUMPTIONS[0]
-        found = under(used)
+        found = under(used, q)
         if start is not None:
-            told, q = q, (q + policy.input_prior(None, start_share)) / 2
-            doubted = under(used)
+            half_even = (q + policy.input_prior(None, start_share)) / 2
+            doubted = under(used, half_even)
             contradicted = doubted.evidence > found.evidence + MIN_EVIDENCE_AGAINST_START
             if contradicted:
-                found = doubted
-            else:
-                q = told
+                q, found = half_even, doubted
         if smoothness is None and counts.sum() >= MANY_REPORTS:
-            rougher = {assumed: under(assumed) for assumed in ASSUMPTIONS[1:]}
+            rougher = {assumed: under(assumed, q) for assumed in ASSUMPTIONS[1:]}
             best = max(rougher, key=lambda assumed: rougher[assumed].evidence)
             if rougher[best].evidence > found.evidence + MIN_EVIDENCE:
                 used, found = best, rougher[best]

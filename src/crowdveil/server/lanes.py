@@ -2,7 +2,8 @@
 
 Each campaign is in one lane, a thread, at a time. Python computes in one thread at a time and changes between them
 often, so a step that takes 30 s slows others down and does not stop them. Campaigns whose last step took long share all
-lanes but a few, however many they are. What runs at once, and with it the memory, is bounded by the number of lanes.
+lanes but a few, however many they are; of new ones nobody knows yet. What runs at once, and with it the memory, is
+bounded by the number of lanes.
 """
 
 from __future__ import annotations
